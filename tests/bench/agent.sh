@@ -85,7 +85,7 @@ measure() {
 	local seconds=$1 pid=$2 cpu helpers bpf tick=0 interrupts=0
 	cpu=$(run_time_ns "$pid") helpers=$(helper_time_ns "$pid") bpf=$(bpf_time_ns "$pid")
 	[ -z "${interrupts_pid:-}" ] || { tick=$(tick_time_ns "$pid") interrupts=$(interrupt_time_ns); }
-	at_second $(($(now_s) + seconds))
+	sleep_until $(($(now_s) + seconds))
 	cpu=$(($(run_time_ns "$pid") - cpu)) helpers=$(($(helper_time_ns "$pid") - helpers))
 	bpf=$(($(bpf_time_ns "$pid") - bpf))
 	[ -z "${interrupts_pid:-}" ] ||
@@ -140,7 +140,7 @@ wait_for_uploads() {
 	local before=-1 now=0 deadline=$((SECONDS + 120))
 	while [ "$now" != "$before" ] && [ $SECONDS -lt $deadline ]; do
 		before=$now
-		at_second $(($(now_s) + 12))
+		sleep_until $(($(now_s) + 12))
 		now=$(agent_metric 'uploads_total{outcome="done"}')
 	done
 	say "$now files were uploaded before"
@@ -154,11 +154,11 @@ measure_completeness() {
 	agent_spool=$work/spool.many
 	start_agent
 	touch "$host/busy"
-	at_second $(($(now_s) + 10))
+	sleep_until $(($(now_s) + 10))
 	next_second
 	from=$second
 	say "all executables in use, $many_s s"
-	at_second $((from + many_s))
+	sleep_until $((from + many_s))
 	figure agent.many_executables "$(agent_metric executables)" executables
 	figure agent.many_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
 	stop_agent
@@ -232,7 +232,7 @@ measure_build() {
 	figure agent.build_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
 	figure agent.build_rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
 	rm "$work/building"
-	expect_within 30s is_gone "$build_pid"
+	expect_within 30s has_ended "$build_pid"
 }
 
 ours_busy='' ours_build=''

@@ -28,9 +28,9 @@ measure_stack() {
 		pids+=("$background_pid")
 	done
 	# Until the programs' unwind tables and mappings are in the BPF maps.
-	at_second $(($(now_s) + 4))
+	sleep_until $(($(now_s) + 4))
 	before=$(tick_statistics)
-	at_second $(($(now_s) + measure_s))
+	sleep_until $(($(now_s) + measure_s))
 	after=$(tick_statistics)
 	for pid in "${pids[@]}"; do
 		end_process "$pid"

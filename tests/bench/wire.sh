@@ -46,11 +46,11 @@ report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 # measure FIGURE: steady state, after $warm_s
 measure() {
 	local bytes samples
-	at_second $(($(now_s) + warm_s))
+	sleep_until $(($(now_s) + warm_s))
 	next_report
 	bytes=$(agent_metric 'batch_bytes_total{form="wire"}')
 	samples=$(agent_metric samples_total)
-	at_second $(($(now_s) + window_s))
+	sleep_until $(($(now_s) + window_s))
 	next_report
 	bytes=$(($(agent_metric 'batch_bytes_total{form="wire"}') - bytes))
 	samples=$(($(agent_metric samples_total) - samples))

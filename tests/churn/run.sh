@@ -75,8 +75,8 @@ cpu=$(cpu_time_us "$agent_pid")
 start_background runs "$churn/churn_driver" "$SECONDS_OF_CHURN" "$RATE" "$churn"
 driver_pid=$background_pid
 for ((at = 5; at <= SECONDS_OF_CHURN; at += 5)); do
-	at_second $((from + at))
-	! is_gone "$driver_pid" || break
+	sleep_until $((from + at))
+	! has_ended "$driver_pid" || break
 	[ $((at % 30)) -ne 0 ] || say "at $at s: $(look) (anonymous, resident, maps in KiB; fds, processes, executables)"
 	if [ $at -gt $WARM_UP_S ] && [ $at -le $((2 * WARM_UP_S)) ]; then
 		look >>"$work/early.look"
@@ -84,7 +84,7 @@ for ((at = 5; at <= SECONDS_OF_CHURN; at += 5)); do
 		look >>"$work/late.look"
 	fi
 done
-expect_within 60s is_gone "$driver_pid"
+expect_within 60s has_ended "$driver_pid"
 wait "$driver_pid" || fail "the driver failed: $(tail -n 1 "$work/runs.log")"
 next_second
 to=$second

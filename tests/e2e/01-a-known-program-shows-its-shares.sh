@@ -23,9 +23,9 @@ start_workload shares $((WINDOW_S + 25))
 shares_pid=$workload_pid
 next_second
 from=$((second + 2))
-at_second $from
+sleep_until $from
 cpu_before=$(cpu_time_us "$shares_pid")
-at_second $((from + WINDOW_S))
+sleep_until $((from + WINDOW_S))
 cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $((from + WINDOW_S))
 wait_for_name work_a shares "$from" $((from + WINDOW_S - 1))
@@ -58,7 +58,7 @@ start_workload syscalls 60
 syscalls_pid=$workload_pid
 next_second
 from=$((second + 2))
-at_second $((from + 8))
+sleep_until $((from + 8))
 wait_for_coverage $((from + 8))
 wait_for_name '[l] library_work' in_library "$from" $((from + 7))
 wait_for_name read_zeros syscalls "$from" $((from + 7))

@@ -62,7 +62,7 @@ grep -E "port $server_port is in use by hearth-symbol.*--port" "$work/in_use.log
 # Twice at once, as an impatient person does.
 kill -INT "$quickstart_pid"
 kill -INT "$quickstart_pid"
-expect_within 20s is_gone "$quickstart_pid"
+expect_within 20s has_ended "$quickstart_pid"
 expect_clean
 
 # ---- without the right to

@@ -50,7 +50,7 @@ start_limited() {
 	expect_within 30s limited_reports_or_gone
 }
 
-limited_reports_or_gone() { [ -s "$limited_metrics" ] || is_gone "$limited_pid"; }
+limited_reports_or_gone() { [ -s "$limited_metrics" ] || has_ended "$limited_pid"; }
 
 status_of() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
 
@@ -106,7 +106,7 @@ start_server
 
 # ---- all of them are enough
 start_limited nobody "$(list_of "${CAPABILITIES[@]}")" --off_cpu.disabled=false
-! is_gone "$limited_pid" || fail "the agent does not run as nobody with all capabilities"
+! has_ended "$limited_pid" || fail "the agent does not run as nobody with all capabilities"
 expect_equal "lines about capabilities" "$(grep -c CAP_ "$work/limited.log" || true)" 0
 check_confinement
 check_profiles
@@ -116,7 +116,7 @@ end_process "$limited_pid"
 expect_equal "exit status" "$(wait "$limited_pid" 2>/dev/null; echo $?)" 0
 
 start_limited root "$(list_of "${CAPABILITIES[@]}")"
-! is_gone "$limited_pid" || fail "the agent does not run as root with all capabilities"
+! has_ended "$limited_pid" || fail "the agent does not run as root with all capabilities"
 check_confinement
 end_process "$limited_pid"
 
@@ -143,10 +143,10 @@ for missing in "${CAPABILITIES[@]}"; do
 		expect_equal "lines that name another" "$(grep 'is missing: ' "$work/limited.log" | grep -vc "CAP_${missing^^} is" || true)" 0
 		case ${WITHOUT[$missing]} in
 		refuses)
-			is_gone "$limited_pid" || fail "the agent runs without CAP_${missing^^}"
+			has_ended "$limited_pid" || fail "the agent runs without CAP_${missing^^}"
 			expect_equal "lines in all" "$(wc -l <"$work/limited.log")" 1
 			;;
-		warns) ! is_gone "$limited_pid" || fail "the agent does not run without CAP_${missing^^}" ;;
+		warns) ! has_ended "$limited_pid" || fail "the agent does not run without CAP_${missing^^}" ;;
 		esac
 		end_process "$limited_pid"
 	done
@@ -165,7 +165,7 @@ if [ -n "$setcap" ]; then
 	limited_pid=$background_pid
 	limited_metrics=$work/user/metrics
 	expect_within 30s limited_reports_or_gone
-	! is_gone "$limited_pid" || fail "the agent does not run with its file's capabilities"
+	! has_ended "$limited_pid" || fail "the agent does not run with its file's capabilities"
 	check_confinement
 fi
 

@@ -44,7 +44,7 @@ sample_programs() {
 	# An agent that has just started has every process of the host to look at.
 	next_second
 	from=$((second + 3))
-	at_second $from
+	sleep_until $from
 	for program in "$@"; do
 		cpu_before[$program]=$(family_cpu_us "${program_pids[$program]}")
 	done

@@ -42,11 +42,11 @@ end_process() {
 	local pid=$1 signal=${2:-TERM}
 	is_alive "$pid" || return 0
 	kill "-$signal" "$pid" 2>/dev/null || true
-	wait_until 20s is_gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+	wait_until 20s has_ended "$pid" || kill -KILL "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || true
 }
 
-is_gone() {
+has_ended() {
 	! is_alive "$1" || [ "$(process_state "$1")" = Z ]
 }
 
@@ -63,7 +63,7 @@ show_profiles() {
 	done
 }
 
-leave() {
+clean_up() {
 	local status=$? i command
 	trap - EXIT
 	set +e
@@ -87,7 +87,7 @@ leave() {
 	fi
 	exit $status
 }
-trap leave EXIT
+trap clean_up EXIT
 trap 'exit 130' INT TERM
 
 # ---- needs ----------------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ need_workload() { [ -x "$workloads/$1" ] || fail "the workload '$1' is not built
 
 # ---- time -----------------------------------------------------------------------------------------------------------
 
-exec {nap_fd}<> <(:)
-nap() { read -rt "$1" -u "$nap_fd" || true; }
+exec {pause_fd}<> <(:)
+pause() { read -rt "$1" -u "$pause_fd" || true; }
 
 # wait_until DEADLINE COMMAND...: polls until COMMAND succeeds; 1 when the deadline ("20s") has passed.
 wait_until() {
@@ -114,7 +114,7 @@ wait_until() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		nap 0.25
+		pause 0.25
 	done
 }
 
@@ -124,17 +124,17 @@ expect_within() { wait_until "$@" || fail "not within $1: ${*:2}"; }
 now_s() { printf '%(%s)T' -1; }
 
 # Waits for the instant EPOCH_SECONDS, to a few milliseconds.
-at_second() {
+sleep_until() {
 	local left_us
 	while left_us=$(($1 * 1000000 - ${EPOCHREALTIME/[.,]/})) && [ $left_us -gt 0 ]; do
-		nap "$((left_us / 1000000)).$(printf '%06d' $((left_us % 1000000)))"
+		pause "$((left_us / 1000000)).$(printf '%06d' $((left_us % 1000000)))"
 	done
 }
 
 # next_second: waits until the next second of the wall clock begins, and sets $second to it.
 next_second() {
 	second=$(($(now_s) + 1))
-	at_second "$second"
+	sleep_until "$second"
 }
 
 # ---- server and agent -----------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ start_background() {
 
 server_is_ready() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_url/readyz")" = 200 ]; }
 
-server_ready_or_gone() { server_is_ready || is_gone "$server_pid"; }
+server_ready_or_ended() { server_is_ready || has_ended "$server_pid"; }
 
 # start_server [ARGUMENT...]: on $server_port (a free one the first time) with the data folder $server_data.
 start_server() {
@@ -176,7 +176,7 @@ start_server() {
 	mkdir -p "$server_data"
 	start_background server "$server_binary" --listen "127.0.0.1:$server_port" --data "$server_data" "$@"
 	server_pid=$background_pid
-	expect_within 30s server_ready_or_gone
+	expect_within 30s server_ready_or_ended
 	server_is_ready || fail "the server does not run"
 }
 
@@ -190,8 +190,8 @@ start_agent() {
 		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" --host.name e2e-host \
 		--batch_interval "$agent_batch_interval" "$@"
 	agent_pid=$background_pid
-	expect_within 30s agent_reports_or_gone
-	! is_gone "$agent_pid" || fail "the agent does not run"
+	expect_within 30s agent_reports_or_ended
+	! has_ended "$agent_pid" || fail "the agent does not run"
 	last_report=
 	# A host on which programs begin all the time has no such moment. Longer intervals give it time enough.
 	[ "$agent_returns_with:$agent_batch_interval" != settled:1s ] || wait_until 4s agent_is_settled || true
@@ -207,7 +207,7 @@ agent_is_settled() {
 	return 1
 }
 
-agent_reports_or_gone() { [ -s "$agent_metrics" ] || is_gone "$agent_pid"; }
+agent_reports_or_ended() { [ -s "$agent_metrics" ] || has_ended "$agent_pid"; }
 
 stop_server() { end_process "$server_pid" "${1:-TERM}"; }
 stop_agent() { end_process "$agent_pid" "${1:-TERM}"; }

@@ -18,9 +18,9 @@ take_report() {
 
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
 
-# grown METRIC: from the first report to the second.
-grown() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
-ticks() { grown "ticks_total{outcome=\"$1\"}"; }
+# increase_of METRIC: from the first report to the second.
+increase_of() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
+ticks() { increase_of "ticks_total{outcome=\"$1\"}"; }
 
 # in_percent PART WHOLE
 in_percent() { awk -v part="$1" -v whole="$2" 'BEGIN { printf "%.2f", whole ? 100 * part / whole : 0 }'; }
@@ -30,7 +30,7 @@ account_for_ticks() {
 	local outcome report sum began_us
 	take_report "$work/first.metrics"
 	began_us=${EPOCHREALTIME/[.,]/}
-	at_second $(($(now_s) + $1))
+	sleep_until $(($(now_s) + $1))
 	take_report "$work/second.metrics"
 	took_us=$((${EPOCHREALTIME/[.,]/} - began_us))
 
@@ -41,21 +41,21 @@ account_for_ticks() {
 	for outcome in $TICK_OUTCOMES; do
 		[ "$(ticks "$outcome")" -ge 0 ] || fail "ticks of outcome $outcome fell"
 	done
-	expected=$(grown ticks_expected_total)
+	expected=$(increase_of ticks_expected_total)
 	sampled=$(ticks sampled)
 	idle=$(($(ticks idle) + $(ticks asleep) + $(ticks stolen)))
 	missed=$(ticks missed)
 	lost=$(($(ticks ring_full) + $(ticks failed) + missed))
-	skipped=$(grown ticks_skipped_total)
+	skipped=$(increase_of ticks_skipped_total)
 	say "expected $expected = sampled $sampled + idle $idle + lost $lost; missed $(in_percent "$missed" "$expected") %," \
 		"skipped by the kernel and taken all the same $(in_percent "$skipped" "$expected") %"
 
 	# The clocks are read before the ticks are counted. At each of the two reports one tick of each CPU may lie between:
 	# on the clock, but less than half a period late, or counted, but not yet on the clock.
-	expect_near "ticks by the events' own clocks" "$(grown ticks_clock)" "$expected" $((2 * $(nproc)))
+	expect_near "ticks by the events' own clocks" "$(increase_of ticks_clock)" "$expected" $((2 * $(nproc)))
 	expect_near "ticks expected at 99 Hz" "$expected" "$((took_us * 99 * $(nproc) / 1000000))" \
 		$((99 * $(nproc) / 2 + expected / 100))
-	expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))
+	expect_near "samples taken into batches" "$(increase_of samples_total)" "$sampled" $((sampled / 50 + 2))
 }
 
 # expect_cpu_time SERVICE CPU_US FROM TO: what the profile says of a program whose CPU time is known.

@@ -12,11 +12,11 @@ readonly KERNEL=6.1 DEADLINE_S=120
 
 work=$(mktemp -d)
 limited_pid=
-leave() {
+clean_up() {
 	[ -z "$limited_pid" ] || kill -KILL -- "-$limited_pid" 2>/dev/null
 	rm -rf -- "$work"
 }
-trap leave EXIT
+trap clean_up EXIT
 
 within_deadline() {
 	local deadline=$((SECONDS + DEADLINE_S))

@@ -66,7 +66,7 @@ inside() {
 	run_quickstart
 	run_block Build-1 Install-1
 	say "README, from Install to Ask: the end-to-end test runs them"
-	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-of-README-profile-a-fleet.sh) ||
+	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-in-README-profile-a-fleet.sh) ||
 		fail "README's walkthrough of a fleet ends with status $?"
 	[ -z "$with_tests" ] || run_block Try-3
 }

@@ -28,7 +28,7 @@ warm_s=${HEARTH_SCALE_WARM_S:-12} measured_s=${HEARTH_SCALE_S:-25}
 readonly LOADED_DEADLINE=300s
 load_pids=()
 
-are_ready_or_gone() { [ "$(grep -cs '^ready$' "$work/$1.log")" -ge "$2" ] || is_gone "${load_pids[-1]}"; }
+are_ready_or_gone() { [ "$(grep -cs '^ready$' "$work/$1.log")" -ge "$2" ] || has_ended "${load_pids[-1]}"; }
 
 # load NAME PROCESSES COMMAND...: in the background, until all its processes have said that they are ready.
 load() {
@@ -147,11 +147,11 @@ again_programs() {
 }
 
 # The same, but it does not end on failure: the client's server may still be starting.
-again_or_wait() { while :; do "$@" >/dev/null 2>&1 || nap 0.5; done; }
+again_or_wait() { while :; do "$@" >/dev/null 2>&1 || pause 0.5; done; }
 
 # ---- the agent
 
-is_sampling() { grep -qs 'sampling .* CPUs' "$work/agent.log" || is_gone "$agent_pid"; }
+is_sampling() { grep -qs 'sampling .* CPUs' "$work/agent.log" || has_ended "$agent_pid"; }
 
 # launch_agent: sets $startup_s, from its start until it samples.
 launch_agent() {
@@ -199,13 +199,13 @@ run_case() {
 	figure "scale.$name.startup_s" "$startup_s" s
 	figure "scale.$name.startup_cpu_s" "$(calculate "$(run_time_ns "$agent_pid") / 1e9" %.2f)" s
 	say "$name: $warm_s s to settle, $measured_s s measured"
-	at_second $(($(now_s) + warm_s))
+	sleep_until $(($(now_s) + warm_s))
 	figure "scale.$name.settling_cpu_s" "$(calculate "$(run_time_ns "$agent_pid") / 1e9" %.2f)" s
 	next_second
 	from=$second
 	cp "$agent_metrics" "$work/metrics.before"
 	cpu=$(run_time_ns "$agent_pid") bpf=$(bpf_time_ns "$agent_pid")
-	at_second $((from + measured_s))
+	sleep_until $((from + measured_s))
 	cpu=$(($(run_time_ns "$agent_pid") - cpu)) bpf=$(($(bpf_time_ns "$agent_pid") - bpf))
 	figure "scale.$name.cpu_pct" "$(calculate "100 * ($cpu + $bpf) / ($measured_s * 1e9 * $(nproc))" %.3f)" "% of the host"
 	figure "scale.$name.cpu_bpf_pct" "$(calculate "100 * $bpf / ($measured_s * 1e9 * $(nproc))" %.3f)" "% of the host"

@@ -19,7 +19,7 @@ expect_within "$GUEST_DEADLINE" is_met
 # Few waits: each has a stack, for which an emulated CPU takes up to 75 us. Where stacks are thinned, the time of waits
 # without one that a thread has not passed on when it ends is lost (docs/off-cpu.md), here up to 200 ms in 10 s.
 from=$(($(now_s) + 1))
-at_second "$from"
+sleep_until "$from"
 "$workloads/off_cpu_waits" 10 asleep >"$work/truth"
 slept_us=$(awk '$1 == "wait_in_nanosleep" { print $3 }' "$work/truth")
 slept_count=$(awk '$1 == "wait_in_nanosleep" { print $2 }' "$work/truth")
@@ -27,7 +27,7 @@ expect_at_least "sleeps" "$slept_count" 50
 
 # What a batch holds is stored as a whole, and batches arrive in order: samples of a later second came after all waits.
 to=$(now_s)
-at_second $((to + 3))
+sleep_until $((to + 3))
 host_is_covered() { take_profile "$work/later.folded" Total $((to + 2)) && [ "$(total_of "$work/later.folded")" -gt 0 ]; }
 expect_within "$GUEST_DEADLINE" host_is_covered
 fetch_waits

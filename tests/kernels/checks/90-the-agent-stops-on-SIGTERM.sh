@@ -7,7 +7,7 @@
 use_server
 use_agent
 kill -TERM "$agent_pid"
-wait_until "$GUEST_DEADLINE" is_gone "$agent_pid" || fail "still running after SIGTERM"
+wait_until "$GUEST_DEADLINE" has_ended "$agent_pid" || fail "still running after SIGTERM"
 has_status() { [ -s "$SHARED/agent.status" ]; }
 expect_within "$GUEST_DEADLINE" has_status
 expect_equal "exit status" "$(cat "$SHARED/agent.status")" 0

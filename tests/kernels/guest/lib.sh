@@ -21,7 +21,7 @@ wait_until() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		nap 2
+		pause 2
 	done
 }
 
@@ -66,11 +66,11 @@ use_agent() {
 			--off_cpu.disabled=false --on_cpu.frequency "$SAMPLE_HZ" --batch_interval 2s "$@"
 	fi
 	agent_pid=$(shared_pid agent)
-	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || {
+	wait_until "$GUEST_DEADLINE" agent_reports_or_ended || {
 		tail -n 20 "$SHARED/agent.log"
 		fail "the agent reports nothing"
 	}
-	if is_gone "$agent_pid"; then
+	if has_ended "$agent_pid"; then
 		tail -n 5 "$SHARED/agent.log"
 		fail "the agent does not run: $(grep -E '^(error|warn)' "$SHARED/agent.log" | tail -n 1)"
 	fi

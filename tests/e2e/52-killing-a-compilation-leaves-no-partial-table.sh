@@ -58,7 +58,7 @@ forget() {
 stop_a_helper
 say "helper $helper is stopped at work"
 stop_server KILL
-expect_within 10s is_gone "$helper"
+expect_within 10s has_ended "$helper"
 say "the helper went with the server"
 ! find "$server_data/symbols" -type f | grep . || fail "something is left of the table"
 start_server

@@ -22,7 +22,7 @@ mount_pid=$background_pid
 hung_pids=()
 unmount() {
 	kill -KILL "$mount_pid" 2>/dev/null
-	wait_until 10s is_gone "$mount_pid"
+	wait_until 10s has_ended "$mount_pid"
 	kill -KILL "${hung_pids[@]}" 2>/dev/null
 	wait "${hung_pids[@]}"
 	umount "$work/mount"
@@ -54,7 +54,7 @@ wait_for_name work_a shares "$(now_s)" $(($(now_s) + 60))
 next_second
 from=$second
 cpu_before=$(cpu_time_us "$workload_pid")
-at_second $((from + 10))
+sleep_until $((from + 10))
 cpu_after=$(cpu_time_us "$workload_pid")
 wait_for_coverage $((from + 12))
 fetch_profile "$work/shares.json" shares "$from" $((from + 9))
@@ -80,6 +80,6 @@ expect_at_least "finders that hang in the kernel" "$stuck" 1
 is_alive "$agent_pid" || fail "the agent is gone"
 began=$(now_s)
 kill -TERM "$agent_pid"
-expect_within 20s is_gone "$agent_pid"
+expect_within 20s has_ended "$agent_pid"
 say "the agent ended within $(($(now_s) - began)) s"
 wait "$agent_pid" || fail "the agent ended with status $?"

@@ -21,31 +21,31 @@ second() {
 	start_background "$name" "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/$name.spool" \
 		--unwind.cache_folder "" --metrics.file "$work/$name.metrics" --host.name e2e-host --batch_interval 1s "$@"
 	second_pid=$background_pid
-	reports_or_gone() { [ -s "$work/$name.metrics" ] || is_gone "$second_pid"; }
+	reports_or_gone() { [ -s "$work/$name.metrics" ] || has_ended "$second_pid"; }
 	expect_within 30s reports_or_gone
 }
 
 second refused
-is_gone "$second_pid" || fail "a second agent runs"
+has_ended "$second_pid" || fail "a second agent runs"
 cat "$work/refused.log"
 expect_equal "lines of the second" "$(wc -l <"$work/refused.log")" 1
 grep -F "another agent (pid $first_pid) sends to '$server_url'" "$work/refused.log" || fail "the first agent's pid is not named"
 grep -F allow_second_agent "$work/refused.log" || fail "the flag is not named"
 
 second allowed --allow_second_agent
-! is_gone "$second_pid" || fail "the flag does not let a second agent run"
+! has_ended "$second_pid" || fail "the flag does not let a second agent run"
 grep -F "another agent (pid $first_pid)" "$work/allowed.log" || fail "it does not say that samples count twice"
 end_process "$second_pid"
 
 second renamed --host.name e2e-other
-! is_gone "$second_pid" || fail "an agent with another host name does not run"
+! has_ended "$second_pid" || fail "an agent with another host name does not run"
 expect_equal "words about another agent" "$(grep -c 'another agent' "$work/renamed.log" || true)" 0
 end_process "$second_pid"
 
 # ---- killed, it leaves nothing behind
 end_process "$first_pid" KILL
 second next
-! is_gone "$second_pid" || fail "after a killed agent none starts: $(cat "$work/next.log")"
+! has_ended "$second_pid" || fail "after a killed agent none starts: $(cat "$work/next.log")"
 name=$(grep -o '@hearth-agent/[0-9a-f]*' /proc/net/unix | sort -u | while read -r name; do
 	# Of this agent: its socket is among its descriptors.
 	inode=$(awk -v name="$name" '$8 == name { print $7; exit }' /proc/net/unix)
@@ -66,5 +66,5 @@ time.sleep(300)"
 holder_pid=$background_pid
 expect_within 20s grep -q held "$work/holder.log"
 second undeterred
-! is_gone "$second_pid" || fail "an unprivileged program keeps the agent from starting: $(cat "$work/undeterred.log")"
+! has_ended "$second_pid" || fail "an unprivileged program keeps the agent from starting: $(cat "$work/undeterred.log")"
 grep -F "process $holder_pid of user 0 holds" "$work/undeterred.log" || fail "the holder is not named"

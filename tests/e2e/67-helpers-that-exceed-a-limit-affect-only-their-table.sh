@@ -88,7 +88,7 @@ say "$(grep -E '^hearth_agent_(unwind_tables|helpers|unwind_compile)' "$agent_me
 
 # ---- both are profiled by frame pointers
 next_second
-at_second $((second + 3))
+sleep_until $((second + 3))
 wait_for_coverage $((second + 3))
 for name in greedy endless; do
 	wait_for_name "outer_of_$name" $name "$second" $((second + 2))
@@ -109,5 +109,5 @@ wait_for_name leaf_of_calm calm "$(now_s)" $(($(now_s) + 60))
 
 is_alive "$agent_pid" || fail "the agent is gone"
 kill -TERM "$agent_pid"
-expect_within 20s is_gone "$agent_pid"
+expect_within 20s has_ended "$agent_pid"
 wait "$agent_pid" || fail "the agent ended with status $?"

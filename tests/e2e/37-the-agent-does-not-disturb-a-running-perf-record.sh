@@ -13,7 +13,7 @@ start_background record perf record -q -a -e cpu-clock -F 99 -o "$work/perf.data
 record_pid=$background_pid
 record_begins() { [ -s "$work/perf.data" ]; }
 expect_within 20s record_begins
-nap 1
+pause 1
 
 start_agent
 cp /bin/true "$work/program_before_perf_ends"

@@ -18,7 +18,7 @@ wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))
 
 next_second
 from=$second
-at_second $((from + 4))
+sleep_until $((from + 4))
 is_alive "$workload_pid" || fail "the workload ended: its libraries were not at one address"
 wait_for_coverage $((from + 4))
 fetch_profile "$work/turns.json" swap_libraries "$from" $((from + 3))

@@ -25,7 +25,7 @@ wait_for_name c_leaf go_cgo "$(now_s)" $(($(now_s) + 60))
 
 next_second
 from=$second
-at_second $((from + 3))
+sleep_until $((from + 3))
 wait_for_coverage $((from + 3))
 fetch_profile "$work/go.json" go_cgo "$from" $((from + 2))
 for label in runtime.asmcgocall runtime.cgocallback; do
@@ -52,7 +52,7 @@ start_background stripped "$work/go_stripped" 120
 expect_within 30s has_samples go_stripped "$(now_s)" $(($(now_s) + 60))
 next_second
 from=$second
-at_second $((from + 3))
+sleep_until $((from + 3))
 wait_for_coverage $((from + 3))
 fetch_profile "$work/stripped.json" go_stripped "$from" $((from + 2))
 expect_at_least "nodes of the stripped program" "$(jq '.result | length' "$work/stripped.json")" 10

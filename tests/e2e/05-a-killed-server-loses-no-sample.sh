@@ -23,7 +23,7 @@ expect_within 30s has_samples shares "$from" $((from + 600))
 
 say "killing the server"
 stop_server KILL
-at_second $(($(now_s) + away_s))
+sleep_until $(($(now_s) + away_s))
 is_alive "$agent_pid" || fail "the agent did not survive the server"
 say "starting it again"
 start_server

@@ -38,7 +38,7 @@ is_stuck() { grep -q stuck "$work/workload-stuck.log"; }
 expect_within 20s is_stuck
 next_second
 from=$((second + 1))
-at_second $((from + 8))
+sleep_until $((from + 8))
 wait_for_coverage $((from + 9))
 expect_stuck "since it hangs" $from $((from + 7))
 wait_for_name on_a_stack_in_a_file absent_stack $from $((from + 7)) "$OFF_CPU"
@@ -56,6 +56,6 @@ rm -f "$agent_metrics"
 start_agent --off_cpu.disabled=false
 next_second
 from=$((second + 2))
-at_second $((from + 6))
+sleep_until $((from + 6))
 wait_for_coverage $((from + 7))
 expect_stuck "for an agent that came later" $from $((from + 5))

@@ -18,8 +18,8 @@ expect_start() {
 	rm -f "$agent_metrics"
 	start_background "$@"
 	agent_pid=$background_pid
-	expect_within 60s agent_reports_or_gone
-	! is_gone "$agent_pid" || fail "the agent does not run with the remedy: $(tail -n 1 "$work/$1.log")"
+	expect_within 60s agent_reports_or_ended
+	! has_ended "$agent_pid" || fail "the agent does not run with the remedy: $(tail -n 1 "$work/$1.log")"
 	stop_agent
 }
 

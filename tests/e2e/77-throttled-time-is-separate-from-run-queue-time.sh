@@ -37,7 +37,7 @@ spin_in() {
 # counters: throttled and run-queue time, in microseconds, of a batch that was sent after now.
 counters() {
 	next_second
-	at_second $((second + 3))
+	sleep_until $((second + 3))
 	throttled=$(($(agent_metric throttled_ns_total) / 1000))
 	queued=$(($(agent_metric run_queue_ns_total) / 1000))
 }

@@ -12,7 +12,7 @@ need_workload program_32
 # A kernel without support for such programs cannot run it: that is what is to be known here.
 "$workloads/program_32" &
 probe_pid=$!
-nap 0.3
+pause 0.3
 is_alive $probe_pid || skip "this kernel does not run 32-bit programs"
 end_process $probe_pid
 

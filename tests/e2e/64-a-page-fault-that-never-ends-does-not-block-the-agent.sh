@@ -16,7 +16,7 @@ readonly WAIT_S=12 OFF_CPU='{"profile_event_type": "off-cpu"}'
 "$workloads/lazy_memory" >"$work/lazy.log" 2>&1 &
 lazy_pid=$!
 started_pids+=("$lazy_pid")
-has_begun() { grep -q ready "$work/lazy.log" || is_gone "$lazy_pid"; }
+has_begun() { grep -q ready "$work/lazy.log" || has_ended "$lazy_pid"; }
 expect_within 10s has_begun
 grep -q ready "$work/lazy.log" || skip "the kernel refuses userfaultfd: $(cat "$work/lazy.log")"
 
@@ -44,5 +44,5 @@ expect_equal "walks that hung" "$(agent_metric off_cpu_walks_late_total)" 0
 
 is_alive "$agent_pid" || fail "the agent is gone"
 kill -TERM "$agent_pid"
-expect_within 20s is_gone "$agent_pid"
+expect_within 20s has_ended "$agent_pid"
 wait "$agent_pid" || fail "the agent ended with status $?"

@@ -37,7 +37,7 @@ expect_at_least "CPU time of the agent in microseconds" "$(host agent_cpu)" 1
 stop_agent
 before=$(covered_s)
 stopped=$(now_s)
-at_second $((stopped + gap_s))
+sleep_until $((stopped + gap_s))
 expect_equal "covered seconds after $gap_s s without an agent" "$(covered_s)" "$before"
 start_agent
 expect_within 60s covers_more_than "$before"

@@ -14,7 +14,7 @@ shares_pid=$workload_pid
 by_process="{\"tag_filter\": \"process_id = $shares_pid\"}"
 next_second
 from=$((second + 1))
-at_second "$from"
+sleep_until "$from"
 cpu_at_start=$(cpu_time_us "$shares_pid")
 expect_within 30s has_samples shares "$from" $((from + 600))
 
@@ -22,7 +22,7 @@ expect_within 30s has_samples shares "$from" $((from + 600))
 stop_server KILL
 next_second
 spooled=$((second + 4))
-at_second $spooled
+sleep_until $spooled
 cpu_when_spooled=$(cpu_time_us "$shares_pid")
 is_in_the_spool() { [ -n "$(find "$agent_spool" -type f -newermt "@$((spooled + 1))" -size +0)" ]; }
 expect_within 60s is_in_the_spool

@@ -37,7 +37,7 @@ is_turned_away() { fill && [ "$(server_metric 'ingest_batches_total{outcome="no_
 expect_within 60s is_turned_away
 room_since=$(($(now_s) + 1))
 [ $room_since -gt $((full_since + 12)) ] || room_since=$((full_since + 12))
-at_second $room_since
+sleep_until $room_since
 cpu_when_room=$(cpu_time_us "$shares_pid")
 is_alive "$server_pid" || fail "the server did not survive a full disk"
 is_alive "$agent_pid" || fail "the agent did not survive the server's full disk"

@@ -31,7 +31,7 @@ for _ in {1..4}; do
 done
 next_second
 from=$((second + 2))
-at_second $from
+sleep_until $from
 cpu_before=$(cpu_time_us "$shares_pid")
 
 # ---- what is compared with the budget has the helpers in it
@@ -55,7 +55,7 @@ expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 
 
 # ---- the sum over some seconds at both frequencies
 to=$(($(now_s) + 6))
-at_second $to
+sleep_until $to
 cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $to
 fetch_profile "$work/shares.json" shares "$from" $((to - 1)) "{\"debug\": true, \"tag_filter\": \"process_id = $shares_pid\"}"

@@ -31,14 +31,14 @@ start_as_nobody() {
 		--spool "$work/user/spool" --unwind.cache_folder "$work/user/unwind" --metrics.file "$agent_metrics" \
 		--host.name of-nobody --batch_interval 2s
 	agent_pid=$background_pid
-	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || fail "the agent reports nothing"
+	wait_until "$GUEST_DEADLINE" agent_reports_or_ended || fail "the agent reports nothing"
 }
 
 for level in 3 4; do
 	echo $level >$PARANOID
 	expect_equal kernel.perf_event_paranoid "$(cat $PARANOID)" $level
 	start_as_nobody
-	is_gone "$agent_pid" || fail "the agent runs at perf_event_paranoid $level with CAP_PERFMON alone"
+	has_ended "$agent_pid" || fail "the agent runs at perf_event_paranoid $level with CAP_PERFMON alone"
 	cat "$work/nobody.log"
 	expect_equal "errors at level $level" "$(grep -c '^error ' "$work/nobody.log")" 1
 	grep '^error .*kernel.perf_event_paranoid.*CAP_SYS_ADMIN.*sysctl kernel.perf_event_paranoid=2' \
@@ -50,7 +50,7 @@ say "remedy: $command"
 eval "$command"
 expect_equal kernel.perf_event_paranoid "$(cat $PARANOID)" 2
 start_as_nobody
-! is_gone "$agent_pid" || fail "the agent does not run: $(tail -n 1 "$work/nobody.log")"
+! has_ended "$agent_pid" || fail "the agent does not run: $(tail -n 1 "$work/nobody.log")"
 has_sampled() { [ "$(agent_metric 'ticks_total{outcome="sampled"}')" -ge 20 ]; }
 start_workload syscalls 600
 wait_until "$GUEST_DEADLINE" has_sampled || fail "the agent takes no samples"

@@ -44,14 +44,14 @@ pid_b=$background_pid
 # shellcheck disable=SC2016
 in_container "$id_a" 'echo $$ >"$1/cgroup.procs"; exec "$0/moved_to_b" -c "$2"'
 pid_m=$background_pid
-at_second $(($(now_s) + 3))
+sleep_until $(($(now_s) + 3))
 next_second
 from=$second
-at_second $((from + 10))
+sleep_until $((from + 10))
 wait_for_coverage $((from + 10))
 rm "$work/running"
 for pid in "$pid_a" "$pid_b" "$pid_m"; do
-	expect_within 20s is_gone "$pid"
+	expect_within 20s has_ended "$pid"
 done
 
 # total SERVICE [CONTAINER]

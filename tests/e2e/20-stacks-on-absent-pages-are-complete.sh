@@ -18,7 +18,7 @@ start_workload absent_stack 100
 start_workload absent_stack_fp 100
 
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
-grown() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
+increase_of() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
 take_report() {
 	local before
 	before=$(stat -c '%Y %i' "$agent_metrics")
@@ -29,17 +29,17 @@ report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
 # The first samples tell the agent of the programs.
 next_second
-at_second $((second + 2))
+sleep_until $((second + 2))
 take_report "$work/first.metrics"
 next_second
 from=$second
 to=$((from + WINDOW_S - 1))
-at_second $((to + 1))
+sleep_until $((to + 1))
 take_report "$work/second.metrics"
 wait_for_coverage $((to + 1))
 
 for reason in read-fault unknown-process no-mapping bad-frame; do
-	say "stacks cut on this host, $reason: $(grown "stacks_cut_total{reason=\"$reason\"}")"
+	say "stacks cut on this host, $reason: $(increase_of "stacks_cut_total{reason=\"$reason\"}")"
 done
 say "deferred: $(grep '^hearth_agent_stacks_deferred' "$work/second.metrics" | sed 's/hearth_agent_stacks_//' | tr '\n' ' ')"
 for program in absent_stack absent_stack_fp; do
@@ -50,31 +50,31 @@ for program in absent_stack absent_stack_fp; do
 	expect_near "share in system calls" "$(share_of "$work/$program.json" read_above_absent_pages)" 50 10
 done
 
-scheduled=$(grown stacks_deferred_total)
-outcomes=$(grown stacks_deferred_by_outcome_total)
-whole=$(grown 'stacks_deferred_by_outcome_total{outcome="whole"}')
-say "deferred $scheduled, of them whole $whole; pages read $(grown 'absent_pages_total{outcome="by-thread"}')"
+scheduled=$(increase_of stacks_deferred_total)
+outcomes=$(increase_of stacks_deferred_by_outcome_total)
+whole=$(increase_of 'stacks_deferred_by_outcome_total{outcome="whole"}')
+say "deferred $scheduled, of them whole $whole; pages read $(increase_of 'absent_pages_total{outcome="by-thread"}')"
 expect_at_least "deferred stacks" "$scheduled" $((WINDOW_S * 5))
 expect_near "outcomes of deferred stacks" "$outcomes" "$scheduled" 4
 # Others on this host may exec or exit with a page missing.
 expect_at_least "deferred stacks that are whole, in percent" $((100 * whole / outcomes)) 95
 
-expected=$(grown ticks_expected_total)
-accounted=$(grown ticks_total)
+expected=$(increase_of ticks_expected_total)
+accounted=$(increase_of ticks_total)
 expect_near "ticks accounted for" "$accounted" "$expected" "$(nproc)"
-sampled=$(grown 'ticks_total{outcome="sampled"}')
-expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))
+sampled=$(increase_of 'ticks_total{outcome="sampled"}')
+expect_near "samples taken into batches" "$(increase_of samples_total)" "$sampled" $((sampled / 50 + 2))
 
 say "a system call that takes longer than a sample may wait"
 start_workload absent_stack 100 5 1024
 cp "$work/second.metrics" "$work/first.metrics"
 late_is_counted() {
 	cp "$agent_metrics" "$work/second.metrics"
-	[ "$(grown 'stacks_deferred_by_outcome_total{outcome="late"}')" -ge 1 ]
+	[ "$(increase_of 'stacks_deferred_by_outcome_total{outcome="late"}')" -ge 1 ]
 }
 expect_within 60s late_is_counted
-late=$(grown 'stacks_deferred_by_outcome_total{outcome="late"}')
-expect_at_least "pages touched meanwhile" "$(grown 'absent_pages_total{outcome="touched"}')" 1
-expect_at_most "samples that were late" "$late" $(($(grown 'ticks_total{outcome="sampled"}') / 5))
+late=$(increase_of 'stacks_deferred_by_outcome_total{outcome="late"}')
+expect_at_least "pages touched meanwhile" "$(increase_of 'absent_pages_total{outcome="touched"}')" 1
+expect_at_most "samples that were late" "$late" $(($(increase_of 'ticks_total{outcome="sampled"}') / 5))
 # Those of this moment may still wait.
-expect_near "outcomes of deferred stacks" "$(grown stacks_deferred_by_outcome_total)" "$(grown stacks_deferred_total)" 16
+expect_near "outcomes of deferred stacks" "$(increase_of stacks_deferred_by_outcome_total)" "$(increase_of stacks_deferred_total)" 16

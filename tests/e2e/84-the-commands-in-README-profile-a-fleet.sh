@@ -70,7 +70,7 @@ expect_equal "modes of secrets" "$(stat -c %a /etc/hearth/*.token /etc/hearth/to
 server_url=http://profiler.example.com:20416
 start_background server bash -c "$(cat "$work/readme/One-2")"
 server_pid=$background_pid
-expect_within 30s server_ready_or_gone
+expect_within 30s server_ready_or_ended
 server_is_ready || fail "README's server does not run"
 start_background agent bash -c "$(cat "$work/readme/One-3")"
 start_background myservice "$work/shipped/myservice" 120

@@ -22,7 +22,7 @@ for program in musl_static musl_dynamic; do
 	expect_within 90s is_named $program "$(now_s)" $(($(now_s) + 90))
 	next_second
 	from=$second
-	at_second $((from + 3))
+	sleep_until $((from + 3))
 	wait_for_coverage $((from + 3))
 	end_process "$pid"
 	fetch_profile "$work/$program.json" $program "$from" $((from + 2))

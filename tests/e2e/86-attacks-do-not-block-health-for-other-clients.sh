@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Twenty-three attacks of one client (tests/e2e/door/attacks.py), with a small and with the default number of connections:
+# Twenty-three attacks of one client (tests/e2e/attacks/attacks.py), with a small and with the default number of connections:
 # another client gets its /healthz at every moment, answers are those of the contract, and the server keeps its memory
 # within bounds. The tables of answers and of the slowest health checks are in the log.
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ max_memory_mib=512
 if grep -q __asan_init "${server_binary:=$HEARTH_BUILD/bin/hearth-symbolizer}"; then
 	max_memory_mib=4096
 fi
-door=$e2e_root/tests/e2e/door
+attacks=$e2e_root/tests/e2e/attacks
 
 token=hearth_test_attacker other_token=hearth_test_other
 hash_of() { printf %s "$1" | sha256sum | cut -d' ' -f1; }
@@ -39,9 +39,9 @@ attack() {
 	start_server --tokens "$work/tokens.yaml" --max_connections "$max_connections" --max_requests_per_token "$per_token" \
 		--header_timeout 5s --body_grace 5s
 	put -T "$work/large.debug" "$server_url/v1/debuginfo/$build_id"
-	python3 -B "$door/make_batch.py" "$e2e_root/tests/fuzz/corpus/batch_decode/small" | zstd -q -c >"$work/batch"
+	python3 -B "$attacks/make_batch.py" "$e2e_root/tests/fuzz/corpus/batch_decode/small" | zstd -q -c >"$work/batch"
 	put --data-binary @"$work/batch" "$server_url/v1/ingest"
-	python3 -B "$door/attacks.py" "$server_port" "$server_pid" $token $other_token "$build_id" "$work" \
+	python3 -B "$attacks/attacks.py" "$server_port" "$server_pid" $token $other_token "$build_id" "$work" \
 		"$max_connections" "$per_token" $max_memory_mib || fail "an attack on max_connections $max_connections did harm"
 	stop_server
 	! grep -E 'AddressSanitizer|runtime error|LeakSanitizer' "$work/server.log" || fail "the server reports a defect"

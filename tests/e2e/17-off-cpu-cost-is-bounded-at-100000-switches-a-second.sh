@@ -24,7 +24,7 @@ take_report() {
 }
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
-grown() { printf '%d' $(($(metric_in "$work/after.metrics" "$1") - $(metric_in "$work/before.metrics" "$1"))); }
+increase_of() { printf '%d' $(($(metric_in "$work/after.metrics" "$1") - $(metric_in "$work/before.metrics" "$1"))); }
 
 # Kernel time and calls of the program at context switches, as the kernel counts them.
 program_stats() {
@@ -58,8 +58,8 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	fetch_profile "$work/ball.json" pingpong "$from" "$to" "$OFF_CPU"
 	read -r handed off_us delayed_us <"$work/truth"
 	switches=$((count_after - count_before))
-	taken=$(grown 'off_cpu_waits_total{stack="taken"}')
-	thinned=$(grown 'off_cpu_waits_total{stack="thinned"}')
+	taken=$(increase_of 'off_cpu_waits_total{stack="taken"}')
+	thinned=$(increase_of 'off_cpu_waits_total{stack="thinned"}')
 
 	say "handed over $handed times in $((wall_us / 1000)) ms, $switches context switches"
 	awk -v t=$((time_after - time_before)) -v n=$switches -v wall=$wall_us 'BEGIN {
@@ -70,7 +70,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	expect_at_least "stacks taken a second" $((taken / WINDOW_S)) 20
 	# 1/50 of each CPU is the most; the slice in which that is found out comes on top.
 	expect_at_most "CPU time for stacks, in percent of a CPU" \
-		"$(awk -v c="$(grown off_cpu_capture_ns_total)" -v us=$((reported_us * $(nproc))) 'BEGIN { printf "%.2f", c / us / 10 }')" 3
+		"$(awk -v c="$(increase_of off_cpu_capture_ns_total)" -v us=$((reported_us * $(nproc))) 'BEGIN { printf "%.2f", c / us / 10 }')" 3
 
 	got=$(value_of "$work/ball.json" wait_for_ball)
 	threads=$(jq '[.result[] | select(.profile_location_str == "[t] pingpong") | .total_value] | add // 0' "$work/ball.json")
@@ -84,7 +84,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	expect_at_least "run-queue time at the end of waits" "$queued" $((delayed_us - (off_us - threads) - off_us / 50))
 	expect_at_most "run-queue time at the end of waits" "$queued" $((delayed_us * 101 / 100))
 	expect_at_most "run-queue time of this program, of that of all" "$queued" \
-		$(($(grown 'run_queue_ns_total{after="wait"}') / 1000))
+		$(($(increase_of 'run_queue_ns_total{after="wait"}') / 1000))
 	# Of the time at that place hardly any is told elsewhere.
 	expect_near "time waited for the byte" "$got" "$threads" $((threads / 50))
 done

@@ -63,13 +63,13 @@ stop_helpers() {
 	done
 }
 start_background stopper stop_helpers $(($(now_s) + 6))
-nap 0.5
+pause 0.5
 start_background hung "$work/hung"
 hung_pid=$background_pid
 next_second
 hung_from=$second
 hung_before=$(cpu_time_us "$hung_pid")
-at_second $((hung_from + 2))
+sleep_until $((hung_from + 2))
 hung_cpu=$(($(cpu_time_us "$hung_pid") - hung_before))
 wait_for_coverage $((hung_from + 2))
 fetch_profile "$work/hung.json" Total "$hung_from" $((hung_from + 1)) "{\"tag_filter\": \"process_id = $hung_pid\"}"
@@ -82,7 +82,7 @@ timed_out() {
 expect_within 60s timed_out
 
 # ---- and what is busy all the time has no gap
-at_second $(($(now_s) + 2))
+sleep_until $(($(now_s) + 2))
 to=$(now_s)
 cpu=$(($(cpu_time_us "$workload_pid") - cpu_before))
 wait_for_coverage $((to + 2))
@@ -115,7 +115,7 @@ large_pid=$background_pid
 expect_within 30s compiler_was_killed $((already_killed + 1))
 large_profile() { fetch_profile "$work/large.json" large "$1" "$1" "{\"tag_filter\": \"process_id = $large_pid\"}"; }
 next_second
-at_second $((second + 1))
+sleep_until $((second + 1))
 wait_for_coverage $((second + 1))
 large_profile "$second"
 expect_at_most "percent of whole stacks while compilers are killed" "$(share_of "$work/large.json" main)" 5

@@ -72,7 +72,7 @@ two=$(readelf -n "$work/two" | sed -n 's/.*Build ID: //p')
 before=$(received)
 session_bytes() { stat -c %s "$server_data"/debuginfo-session-* 2>/dev/null || echo 0; }
 has_bytes() { [ "$(session_bytes)" -gt "$1" ]; }
-ends_or_has_bytes() { has_bytes "$1" || is_gone "$background_pid"; }
+ends_or_has_bytes() { has_bytes "$1" || has_ended "$background_pid"; }
 
 start_background client "$hearth" upload "$work/huge"
 expect_within 60s ends_or_has_bytes $((300 * 1024 * 1024))
@@ -87,7 +87,7 @@ expect_within 60s ends_or_has_bytes $((kept + 300 * 1024 * 1024))
 stop_server KILL
 say "the server was killed after $(session_bytes) bytes"
 start_server
-is_done() { is_gone "$client"; }
+is_done() { has_ended "$client"; }
 expect_within 120s is_done
 wait "$client" || fail "the client gave up: $(cat "$work/client.log")"
 grep -F uploaded "$work/client.log" >/dev/null || fail "$(cat "$work/client.log")"
