@@ -43,7 +43,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Longer than any of these tables takes to be made. */
+/* Longer than any table of these tests takes to compile. */
 #define PATIENCE_NS (60 * NSEC_PER_SEC)
 
 static void resolve(struct fixture *fixture, bool kernel_image, const uint64_t *addresses,
@@ -60,7 +60,7 @@ static void resolve(struct fixture *fixture, bool kernel_image, const uint64_t *
 	assert_ok(resolver_resolve(fixture->resolver, &request, fixture->arena, ret_answer));
 }
 
-/* One address: its status and its innermost place, zeros where there is none. */
+/* Resolves one address. Its innermost place is all zeros if it has none. */
 struct one {
 	enum resolve_status status;
 	struct symbol_place place;
@@ -82,7 +82,7 @@ static struct one resolve_one(struct fixture *fixture, bool kernel_image, uint64
 	return one;
 }
 
-static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state)
+static void statuses_give_the_reason_and_a_later_upload_gives_names(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped_free char *path =
@@ -122,7 +122,7 @@ static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state
 	assert_int_equal(resolve_one(fixture, false, 1).status, RESOLVE_OUTSIDE);
 }
 
-/* A function that is inlined twice, and one within it. */
+/* One function is inlined twice, and another one within it. */
 static const char inlined_c[] =
 	"volatile int sink;\n"
 	"static inline __attribute__((always_inline)) void inner(int x)\n"
@@ -164,7 +164,7 @@ static void every_inlined_function_is_a_place_with_its_caller(void **state)
 
 		if (answer.symbols[i].status != RESOLVED)
 			continue;
-		/* Equal places have one number. */
+		/* Equal places have the same number. */
 		assert_int_equal(place, answer.symbols[i % 24].place);
 		for (; place != RESOLVE_NO_PLACE; place = answer.places[place].caller) {
 			assert_true(place < answer.n_places);
@@ -184,11 +184,11 @@ static void every_inlined_function_is_a_place_with_its_caller(void **state)
 		}
 	}
 	assert_true(seen_first && seen_second);
-	/* One for each of the two ways, and one for outer() itself at most per line of it. */
+	/* Two chains of inlined calls, and at most one place for each line of outer(). */
 	assert_in_range(answer.n_places, 6, 16);
 }
 
-static void an_answer_that_is_not_ready_says_so(void **state)
+static void an_answer_before_the_table_is_compiled_is_pending(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1 -g");
@@ -214,7 +214,7 @@ static void an_answer_that_is_not_ready_says_so(void **state)
 	assert_ok(resolver_forget(fixture->resolver, &fixture->id));
 }
 
-static void a_batch_keeps_its_order_and_demangles(void **state)
+static void a_batch_keeps_its_order_and_has_display_names(void **state)
 {
 	static const char source[] =
 		"int a(void) __asm__(\"_ZN3app4workEi\"); int a(void) { return 1; }\n"
@@ -271,7 +271,7 @@ static void addresses_of_a_kernel_are_relative_to_its_text(void **state)
 		"schedule");
 }
 
-static void a_kernel_without_text_is_said_to_be_unusable(void **state)
+static void a_kernel_without_text_cannot_be_resolved(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1");
@@ -333,12 +333,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_RESOLVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-		WITH_RESOLVER(statuses_say_what_is_missing_and_a_late_upload_names_it),
+		WITH_RESOLVER(statuses_give_the_reason_and_a_later_upload_gives_names),
 		WITH_RESOLVER(every_inlined_function_is_a_place_with_its_caller),
-		WITH_RESOLVER(an_answer_that_is_not_ready_says_so),
-		WITH_RESOLVER(a_batch_keeps_its_order_and_demangles),
+		WITH_RESOLVER(an_answer_before_the_table_is_compiled_is_pending),
+		WITH_RESOLVER(a_batch_keeps_its_order_and_has_display_names),
 		WITH_RESOLVER(addresses_of_a_kernel_are_relative_to_its_text),
-		WITH_RESOLVER(a_kernel_without_text_is_said_to_be_unusable),
+		WITH_RESOLVER(a_kernel_without_text_cannot_be_resolved),
 		WITH_RESOLVER(texts_outlive_the_table),
 		WITH_RESOLVER(an_executable_without_identity_has_no_debuginfo),
 		WITH_RESOLVER(too_small_an_arena_is_an_error),
