@@ -118,11 +118,15 @@ static int add_place(struct copying *copying, const struct symbol_frame *frame, 
 	int r;
 
 	r = copy_text(copying, &place.function);
-	if (r == 0)
-		r = copy_text(copying, &place.linkage_name);
-	if (r == 0)
-		r = copy_text(copying, &place.file);
-	return r < 0 ? r : vec_push(&copying->places, place);
+	if (r < 0)
+		return r;
+	r = copy_text(copying, &place.linkage_name);
+	if (r < 0)
+		return r;
+	r = copy_text(copying, &place.file);
+	if (r < 0)
+		return r;
+	return vec_push(&copying->places, place);
 }
 
 /* The place of @location; adds it and its callers if they are new. */

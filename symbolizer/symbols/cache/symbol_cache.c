@@ -142,12 +142,16 @@ static int open_parts(struct symbol_cache *cache, const struct symbol_cache_opti
 		return -ENOMEM;
 	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cache_entry *), 0,
 			   &cache->entries);
-	if (r == 0)
-		r = flat_files_open(folder, &cache->files);
-	if (r == 0)
-		r = table_database_open(options->folder, options->clock, options->stored_bytes,
-					&cache->compiler.database);
-	return r == 0 ? compile_queue_start(cache) : r;
+	if (r < 0)
+		return r;
+	r = flat_files_open(folder, &cache->files);
+	if (r < 0)
+		return r;
+	r = table_database_open(options->folder, options->clock, options->stored_bytes,
+				&cache->compiler.database);
+	if (r < 0)
+		return r;
+	return compile_queue_start(cache);
 }
 
 static void init_locks(struct symbol_cache *cache)

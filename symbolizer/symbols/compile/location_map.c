@@ -120,15 +120,17 @@ static int caller_of(struct location_map *map, struct code_instance *instance, u
 	}
 	if (instance->epoch != map->instances[instance->root].epoch) {
 		parent = &map->instances[instance->parent];
-		r = caller_of(map, parent, &location.caller);
-		if (r == 0)
-			r = function_of(map, parent, &location.function);
-		if (r == 0)
-			r = path_of(map, instance->call_file, &location.path);
 		location.line = instance->call_line;
-		if (r == 0)
-			r = location_table_add(&map->builder->locations, &location,
-					       &instance->caller);
+		r = caller_of(map, parent, &location.caller);
+		if (r < 0)
+			return r;
+		r = function_of(map, parent, &location.function);
+		if (r < 0)
+			return r;
+		r = path_of(map, instance->call_file, &location.path);
+		if (r < 0)
+			return r;
+		r = location_table_add(&map->builder->locations, &location, &instance->caller);
 		if (r < 0)
 			return r;
 		instance->epoch = map->instances[instance->root].epoch;
@@ -206,24 +208,29 @@ static int add_code(struct location_map *map, uint32_t owner, uint32_t start, ui
 	int r;
 
 	r = caller_of(map, instance, &location.caller);
-	if (r == 0)
-		r = function_of(map, instance, &location.function);
-	while (r == 0 && start < end) {
+	if (r < 0)
+		return r;
+	r = function_of(map, instance, &location.function);
+	if (r < 0)
+		return r;
+	while (start < end) {
 		const struct line_row *row = row_at(map, start, &row_end);
 		const uint32_t last_path = instance->last_path;
 		const uint32_t last_line = instance->last_line;
 
 		r = line_of(map, instance, row, &location);
-		if (r == 0)
-			r = leaf_of(map, instance, &location,
-				    location.path == last_path && location.line == last_line,
-				    &number);
-		if (r == 0)
-			r = table_builder_add(map->builder, LAYER_CODE, start, MIN(row_end, end),
-					      number);
+		if (r < 0)
+			return r;
+		r = leaf_of(map, instance, &location,
+			    location.path == last_path && location.line == last_line, &number);
+		if (r < 0)
+			return r;
+		r = table_builder_add(map->builder, LAYER_CODE, start, MIN(row_end, end), number);
+		if (r < 0)
+			return r;
 		start = MIN(row_end, end);
 	}
-	return r;
+	return 0;
 }
 
 /* Adds bytes that belong to no function, such as padding between functions, and assembly code. */
@@ -231,24 +238,25 @@ static int add_lines(struct location_map *map, uint32_t start, uint32_t end)
 {
 	struct symbol_location location = { .function = SYMBOL_NONE, .caller = SYMBOL_NONE };
 	uint32_t number, row_end;
-	int r = 0;
 
-	while (r == 0 && start < end && map->row < map->lines.rows.count) {
+	for (; start < end && map->row < map->lines.rows.count; start = MIN(row_end, end)) {
 		const struct line_row *row = row_at(map, start, &row_end);
+		int r;
 
-		if (row) {
-			r = path_of(map, row->file, &location.path);
-			location.line = row->line;
-			if (r == 0)
-				r = location_table_add(&map->builder->locations, &location,
-						       &number);
-			if (r == 0)
-				r = table_builder_add(map->builder, LAYER_LINES, start,
-						      MIN(row_end, end), number);
-		}
-		start = MIN(row_end, end);
+		if (!row)
+			continue;
+		location.line = row->line;
+		r = path_of(map, row->file, &location.path);
+		if (r < 0)
+			return r;
+		r = location_table_add(&map->builder->locations, &location, &number);
+		if (r < 0)
+			return r;
+		r = table_builder_add(map->builder, LAYER_LINES, start, MIN(row_end, end), number);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Adds a range that begins. A range of an outermost function also sets its name and a new epoch. */

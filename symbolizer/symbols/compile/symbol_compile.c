@@ -104,18 +104,24 @@ static int read_symbols_of(struct compilation *compilation, enum input_file file
 static int read_symbols(struct compilation *compilation)
 {
 	struct image_symbols *symbols = &compilation->symbols;
-	int r = arena_new(SYMBOL_NAMES_MAX_BYTES, &symbols->names);
+	int r;
 
-	if (r == 0)
-		r = image_code_sections(&compilation->images[FILE_MAIN], &compilation->code);
+	symbols->code = &compilation->code;
+	r = arena_new(SYMBOL_NAMES_MAX_BYTES, &symbols->names);
+	if (r < 0)
+		return r;
+	r = image_code_sections(&compilation->images[FILE_MAIN], &compilation->code);
 	if (r == 0 && compilation->code.count == 0 && compilation->is_open[FILE_EXECUTABLE])
 		r = image_code_sections(&compilation->images[FILE_EXECUTABLE], &compilation->code);
-	symbols->code = &compilation->code;
-	if (r == 0)
-		r = read_symbols_of(compilation, FILE_MAIN);
-	if (r == 0)
-		r = read_symbols_of(compilation, FILE_EXECUTABLE);
-	return r < 0 ? r : function_ranges_make(&symbols->functions, &compilation->ranges);
+	if (r < 0)
+		return r;
+	r = read_symbols_of(compilation, FILE_MAIN);
+	if (r < 0)
+		return r;
+	r = read_symbols_of(compilation, FILE_EXECUTABLE);
+	if (r < 0)
+		return r;
+	return function_ranges_make(&symbols->functions, &compilation->ranges);
 }
 
 /*
@@ -278,20 +284,26 @@ static int compile(struct compilation *compilation, const struct symbol_compile_
 	int r;
 
 	r = open_images(compilation, input);
-	if (r == 0)
-		r = read_symbols(compilation);
+	if (r < 0)
+		return r;
+	r = read_symbols(compilation);
 	if (r < 0)
 		return r;
 	choose_window(compilation);
 	r = table_builder_init(&compilation->builder, compilation->window.start,
 			       &compilation->ranges);
-	if (r == 0)
-		r = read_dwarf(compilation);
-	if (r == 0)
-		r = read_go(compilation);
-	if (r == 0)
-		r = read_nameless(compilation);
-	return r < 0 ? r : finish(compilation, flat);
+	if (r < 0)
+		return r;
+	r = read_dwarf(compilation);
+	if (r < 0)
+		return r;
+	r = read_go(compilation);
+	if (r < 0)
+		return r;
+	r = read_nameless(compilation);
+	if (r < 0)
+		return r;
+	return finish(compilation, flat);
 }
 
 int symbol_compile_flat(const struct symbol_compile_input *input, struct bytes *flat,

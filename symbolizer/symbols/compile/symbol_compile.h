@@ -10,8 +10,9 @@
  * type units, compressed), or from Go's .gopclntab. Functions that DWARF does not have are read
  * from .symtab, .dynsym, MiniDebugInfo and the PLT. An outermost function that DWARF has gets its
  * name from .symtab, if a symbol begins there, because only .symtab has the names of clones
- * (.constprop, .cold). For code without any name, the table has the start of the function, from
- * .eh_frame. function_candidate.h says which of several symbols at one address gives the name.
+ * (.constprop, .cold) and the linkage names of functions local to a unit. For code without any
+ * name, the table has the start of the function, from .eh_frame. function_candidate.h says which of
+ * several symbols at one address gives the name.
  *
  * Files may be hostile: sizes are bounded (symbol_limits.h), and damage in one source loses only
  * the data of that source. The files must not change meanwhile. Starts no threads, except for

@@ -75,14 +75,16 @@ static int numbering_init(struct numbering *numbering, struct table_builder *bui
 	    !numbering->path_numbers)
 		return -ENOMEM;
 	r = location_table_init(&numbering->locations);
-	if (r == 0)
-		r = hash_table_new(sizeof(struct text_pair), sizeof(uint32_t), 0,
-				   &numbering->functions_by_text);
-	if (r == 0)
-		r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->texts);
-	if (r == 0)
-		r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->path_texts);
-	return r;
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(struct text_pair), sizeof(uint32_t), 0,
+			   &numbering->functions_by_text);
+	if (r < 0)
+		return r;
+	r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->texts);
+	if (r < 0)
+		return r;
+	return string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->path_texts);
 }
 
 static void numbering_release(struct numbering *numbering)
@@ -226,13 +228,16 @@ static int number_location(struct numbering *numbering, uint32_t index, uint32_t
 	assert(old->caller < index || old->caller == SYMBOL_NONE);
 	r = renumber(numbering, numbering->location_numbers, old->caller, number_location,
 		     &location.caller);
-	if (r == 0)
-		r = renumber(numbering, numbering->function_numbers, old->function, number_function,
-			     &location.function);
-	if (r == 0)
-		r = renumber(numbering, numbering->path_numbers, old->path, number_path,
-			     &location.path);
-	return r < 0 ? r : location_table_add(&numbering->locations, &location, ret_number);
+	if (r < 0)
+		return r;
+	r = renumber(numbering, numbering->function_numbers, old->function, number_function,
+		     &location.function);
+	if (r < 0)
+		return r;
+	r = renumber(numbering, numbering->path_numbers, old->path, number_path, &location.path);
+	if (r < 0)
+		return r;
+	return location_table_add(&numbering->locations, &location, ret_number);
 }
 
 static int number_all(struct numbering *numbering, struct merged_ranges *merged)

@@ -25,7 +25,7 @@ struct symbol_file {
 /* Addresses of a batch. A core can have 12 to 48 cache misses at a time. */
 #define LOOKUPS_AT_ONCE 32
 
-/* With fewer starts than this, comparing all of them is faster than a binary search. */
+/* With at most this many starts, comparing all of them is faster than a binary search. */
 #define COMPARED_AT_ONCE 32
 
 static int check_ranges(const struct symbol_header *header, const struct symbol_arrays *arrays)
@@ -161,15 +161,19 @@ static int file_check(struct symbol_file *file, struct bytes_view flat)
 
 	symbol_layout_arrays(file->header, flat.data, &file->arrays);
 	r = check_ranges(file->header, &file->arrays);
-	if (r == 0)
-		r = check_locations(file->header, &file->arrays);
-	if (r == 0)
-		r = check_texts(file->header, &file->arrays);
-	if (r == 0)
-		r = check_nameless(file->header, &file->arrays);
-	if (r == 0)
-		fill_info(file);
-	return r;
+	if (r < 0)
+		return r;
+	r = check_locations(file->header, &file->arrays);
+	if (r < 0)
+		return r;
+	r = check_texts(file->header, &file->arrays);
+	if (r < 0)
+		return r;
+	r = check_nameless(file->header, &file->arrays);
+	if (r < 0)
+		return r;
+	fill_info(file);
+	return 0;
 }
 
 int symbol_file_open_memory(struct bytes_view flat, struct symbol_file **ret_file)
