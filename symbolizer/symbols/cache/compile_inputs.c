@@ -135,7 +135,7 @@ static int read_alt_link(struct debuginfo_store *debuginfo, const struct executa
 static int open_alt(struct debuginfo_store *debuginfo, const struct executable_id *id,
 		    struct compile_inputs *inputs)
 {
-	static const uint8_t nobody[16];
+	static const uint8_t no_agent[16];
 	struct debuginfo_entry alt;
 	int r;
 
@@ -153,7 +153,7 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 	}
 	/* Request the file from upstream servers; its arrival changes the hashes of the inputs. */
 	if (r == 0)
-		r = debuginfo_want(debuginfo, &inputs->alt_id, nobody);
+		r = debuginfo_want(debuginfo, &inputs->alt_id, no_agent);
 	return MIN(r, 0);
 }
 

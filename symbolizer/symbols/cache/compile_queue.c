@@ -82,7 +82,7 @@ static void install(struct symbol_cache *cache, struct cache_entry *entry,
 	entry->check_again = result->r < 0;
 	if (result->r < 0) {
 		entry->state = TABLE_FAILED;
-		(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s",
+		(void)snprintf(entry->row.why, sizeof(entry->row.why), "temporary error: %s",
 			       strerror(-result->r));
 		return;
 	}

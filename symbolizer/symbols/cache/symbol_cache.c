@@ -300,7 +300,8 @@ static void check_failed(struct cache_entry *entry, int error)
 		       "cannot look for the debuginfo of '%s', its frames stay without names: %m",
 		       id_text);
 	entry->state = TABLE_FAILED;
-	(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s", strerror(-error));
+	(void)snprintf(entry->row.why, sizeof(entry->row.why), "temporary error: %s",
+		       strerror(-error));
 }
 
 /* Checks an entry. Releases the lock meanwhile. */

@@ -41,7 +41,7 @@ struct table_loan {
 	const struct symbol_file *file; /* may be an older table in any state; NULL: none */
 	enum table_state state;         /* of the last attempt, while the table is pending */
 	bool pending;                   /* a table is being compiled, or waits in the queue */
-	char why[HELPER_WHY_SIZE];      /* TABLE_FAILED: the reason; TABLE_READY: what is missing */
+	char why[HELPER_WHY_SIZE]; /* TABLE_FAILED: the reason; TABLE_READY: the missing parts */
 	struct open_table *table;
 };
 

@@ -153,9 +153,8 @@ static int read_file(struct compile_dwarf *compile, struct dwarf_file *file,
 		if (r == -ENOMEM)
 			return r;
 		if (r == -EFBIG) {
-			report_problem(
-				report,
-				"the DWARF is beyond a limit: what follows there is not read");
+			report_problem(report,
+				       "the DWARF exceeds a limit: the rest of it is not read");
 			return 0;
 		}
 		if (r < 0)

@@ -21,8 +21,8 @@ struct compile_dwarf {
 
 /*
  * @images[DWARF_MAIN] is required, the others may be NULL. Damaged DWARF is no error: the result is
- * 0 and the report's message says what is missing. -ENOMEM. The caller releases @compile also after
- * an error; a zeroed one may be released, too.
+ * 0 and the report's message names the missing part. -ENOMEM. The caller releases @compile also
+ * after an error; a zeroed one may be released, too.
  */
 int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[N_DWARF_FILES],
 		  const struct code_window *window, struct table_builder *builder,

@@ -20,7 +20,7 @@ VEC_DEFINE(path_id_vec, uint32_t);
 struct location_map {
 	struct table_builder *builder;
 	struct line_table lines;
-	struct code_heap open;    /* max-heap by instance: ranges that began before the offset */
+	struct code_heap open;    /* max-heap by instance: ranges begun at or before the offset */
 	struct path_id_vec paths; /* of the unit's files: id in builder->paths, or PATH_NOT_MADE */
 	struct bytes path;
 	const struct dwarf_unit *unit;

@@ -12,7 +12,7 @@
 
 /*
  * The code of a function, or of one inlined call of it. Instances have the order of their entries,
- * so a parent precedes what is inlined into it.
+ * so a parent precedes the calls inlined into it.
  */
 struct code_instance {
 	dwarf_ref function; /* the entry that has its name or leads to it */

@@ -21,7 +21,7 @@
 #include "common/executable_id.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-/* Incremented with every change of the layout, or of what is compiled into a table. */
+/* Incremented with every change of the layout, or of the contents of a table. */
 #define SYMBOL_LAYOUT_VERSION 3
 
 #define SYMBOL_FLAT_MAGIC   "HrthSymF"

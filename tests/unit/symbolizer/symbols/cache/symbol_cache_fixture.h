@@ -95,7 +95,7 @@ static inline const char *first_name(const struct symbol_file *file)
 
 /* Checks that the table of @id is ready and has the function @name. */
 static inline void assert_holds(struct symbol_cache *cache, const struct executable_id *id,
-			 const char *name)
+				const char *name)
 {
 	struct table_loan loan;
 
@@ -109,7 +109,7 @@ static inline void assert_holds(struct symbol_cache *cache, const struct executa
 
 /* Checks the state of @id, which must have no table and not be pending. */
 static inline void assert_state(struct symbol_cache *cache, const struct executable_id *id,
-			 enum table_state state, const char *why)
+				enum table_state state, const char *why)
 {
 	struct table_loan loan;
 
