@@ -78,7 +78,8 @@ static int mismatch(const struct inspection *in, const struct executable_id *fou
 	char text[EXECUTABLE_ID_TEXT_SIZE];
 
 	executable_id_format(found, text);
-	return refuse(in->message, "the file is '%.100s', not what it was sent as", text);
+	return refuse(in->message, "the identity of the file is '%.100s', not the announced one",
+		      text);
 }
 
 static int check_text_identity(const struct inspection *in)

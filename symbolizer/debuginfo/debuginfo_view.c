@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A view expands a stored file into a descriptor without a name, chunk by chunk, at their offsets.
- * Chunks that nobody reads stay holes, so that a section of a large file costs its chunks and those
+ * Chunks that are not read stay holes, so that a section of a large file costs its chunks and those
  * of the headers.
  *
  * A view reads on a connection that it has for itself, from the snapshot that WAL gives it, even if

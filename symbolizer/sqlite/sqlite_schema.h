@@ -21,8 +21,8 @@ struct sqlite_schema {
 };
 
 /*
- * Calls make() in a transaction unless the file has schema->version. Then it writes nothing: a
- * server must start on a full disk too. -ENOTSUP: make() cannot convert the format. That, and a
- * failed conversion, is logged.
+ * If the file has schema->version, this writes nothing: a server must start on a full disk too.
+ * Otherwise it calls make() in a transaction. -ENOTSUP: make() cannot convert the format. This
+ * error and a failed conversion are logged.
  */
 int sqlite_ensure_schema(struct sqlite_db *db, const struct sqlite_schema *schema);

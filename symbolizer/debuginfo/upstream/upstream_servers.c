@@ -70,7 +70,7 @@ static int add_server(struct upstream_servers *servers, const char *text, size_t
 	r = debuginfo_upstream_check_url(text, length, message);
 	if (r < 0)
 		return r;
-	/* Counted from here on, so that a failure below releases what it has. */
+	/* From here on upstream_servers_release() frees the server, also after a failure below. */
 	servers->count++;
 	if (url_length < length) {
 		scoped_free char *path = strndup(text + url_length + 1, length - url_length - 1);

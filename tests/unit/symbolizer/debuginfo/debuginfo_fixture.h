@@ -6,6 +6,7 @@
  * program and its variants, generated programs of any size, and queries of the database.
  */
 
+#include <dirent.h>
 #include <sqlite3.h>
 
 #include "common/file.h"
@@ -154,6 +155,19 @@ static inline void assert_bytes_at(int fd, uint64_t offset, const struct bytes *
 	assert_true(wanted_offset + size <= wanted->size);
 	assert_ok(pread_all(fd, got, size, offset));
 	assert_memory_equal(got, wanted->data + wanted_offset, size);
+}
+
+/* The temporary files of uploads in @folder. */
+static inline size_t count_leftovers(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while ((entry = readdir(dir)))
+		count += strncmp(entry->d_name, "debuginfo-upload-", 17) == 0;
+	(void)closedir(dir);
+	return count;
 }
 
 #define IN_FOLDER(test)                                                                            \

@@ -3,21 +3,16 @@
  * Uploads of real files: a program, the stripped program, and its debug sections.
  */
 
-#include "tests/support/unit.h"
+#include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
-#include <dirent.h>
 #include <elf.h>
-#include <sqlite3.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "common/elf/build_id.h"
-#include "common/file.h"
-#include "symbolizer/debuginfo/debuginfo_store.h"
 
-#define FULL     SAMPLE ".full"
-#define STRIPPED SAMPLE ".stripped"
-#define DEBUG    SAMPLE ".debug"
+#define FULL     SAMPLE_FULL
+#define STRIPPED SAMPLE_STRIPPED
+#define DEBUG    SAMPLE_DEBUG
 #define PLAIN    SAMPLE ".plain"
 
 static struct debuginfo_store *open_debuginfo(const char *folder)
@@ -26,14 +21,6 @@ static struct debuginfo_store *open_debuginfo(const char *folder)
 
 	assert_ok(debuginfo_store_open(folder, &system_clock, &store));
 	return store;
-}
-
-static struct executable_id sample_id(void)
-{
-	struct executable_id id;
-
-	assert_ok(executable_id_parse("00112233445566778899aabbccddeeff00112233", &id));
-	return id;
 }
 
 static struct executable_id id_of_file(const char *path)
@@ -46,12 +33,6 @@ static struct executable_id id_of_file(const char *path)
 	assert_ok(elf_file_open(fd, &elf));
 	assert_int_equal(build_id_from_elf(elf, &id), 1);
 	return id;
-}
-
-static void read_whole(const char *path, struct bytes *bytes)
-{
-	*bytes = BYTES_INIT(256 * MIB);
-	assert_ok(file_read(path, bytes));
 }
 
 static int upload_bytes(struct debuginfo_store *store, const struct executable_id *id,
@@ -79,7 +60,7 @@ static int upload_file(struct debuginfo_store *store, const struct executable_id
 {
 	scoped(bytes_release) struct bytes content = {};
 
-	read_whole(path, &content);
+	read_sample(path, &content);
 	return upload_bytes(store, id, origin, bytes_view_of(&content), 10000, entry, message);
 }
 
@@ -89,25 +70,13 @@ static void assert_same_content(int fd, const char *path)
 	scoped_free uint8_t *got = NULL;
 	struct stat status;
 
-	read_whole(path, &wanted);
+	read_sample(path, &wanted);
 	assert_ok(fstat(fd, &status));
 	assert_int_equal(status.st_size, wanted.size);
 	assert_int_equal(status.st_nlink, 0);
 	got = malloc(wanted.size);
 	assert_int_equal(read(fd, got, wanted.size), wanted.size);
 	assert_memory_equal(got, wanted.data, wanted.size);
-}
-
-static size_t count_leftovers(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	const struct dirent *entry;
-	size_t count = 0;
-
-	while ((entry = readdir(dir)))
-		count += strncmp(entry->d_name, "debuginfo-upload-", 17) == 0;
-	(void)closedir(dir);
-	return count;
 }
 
 static void uploaded_files_are_read_back(void **state)
@@ -120,7 +89,7 @@ static void uploaded_files_are_read_back(void **state)
 		{ DEBUG, DEBUGINFO_DWARF },
 	};
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
@@ -161,7 +130,7 @@ static void content_of_many_chunks_survives_a_restart(void **state)
 {
 	struct debuginfo_store *store = open_debuginfo(*state);
 	scoped(bytes_release) struct bytes large = {};
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 	scoped_free char *path = NULL;
@@ -169,7 +138,7 @@ static void content_of_many_chunks_survives_a_restart(void **state)
 	uint32_t random = 1;
 
 	/* Several transactions of chunks, and a last chunk that is not full. */
-	read_whole(FULL, &large);
+	read_sample(FULL, &large);
 	while (large.size < 9 * MIB + 12345) {
 		random = random * 1664525 + 1013904223;
 		assert_ok(bytes_append(&large, &random, sizeof(random)));
@@ -190,14 +159,14 @@ static void content_of_many_chunks_survives_a_restart(void **state)
 static void files_of_other_identities_or_formats_are_refused(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id right = sample_id();
-	struct executable_id wrong = sample_id();
+	struct executable_id right = sample_identity();
+	struct executable_id wrong = sample_identity();
 	scoped(bytes_release) struct bytes content = {};
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
 	wrong.bytes[0] = 0xee;
-	read_whole(FULL, &content);
+	read_sample(FULL, &content);
 	{
 		const struct {
 			const struct executable_id *id;
@@ -241,7 +210,7 @@ static void wrong_first_bytes_are_refused_at_once(void **state)
 		{ { "\177E", "LF\002", "\001x" }, NULL },
 	};
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -267,12 +236,12 @@ static void wrong_first_bytes_are_refused_at_once(void **state)
 static void a_truncated_file_is_refused(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	scoped(bytes_release) struct bytes content = {};
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
-	read_whole(STRIPPED, &content);
+	read_sample(STRIPPED, &content);
 	for (size_t size = 0; size < content.size; size += 97)
 		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
 					  (struct bytes_view){ content.data, size }, MIB, &entry,
@@ -325,7 +294,7 @@ static void tables_within_an_executable_rank_below_symbols(void **state)
 		{ ".eh_frame_hdr", ".only_frames" },
 		{ ".eh_frame", ".no_frame" },
 	};
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
@@ -335,7 +304,7 @@ static void tables_within_an_executable_rank_below_symbols(void **state)
 		scoped(bytes_release) struct bytes content = {};
 		bool known = strcmp(cases[i].renamed, ".no_frame") != 0;
 
-		read_whole(STRIPPED, &content);
+		read_sample(STRIPPED, &content);
 		rename_section(content.data, cases[i].section, cases[i].renamed);
 		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
 					      bytes_view_of(&content), MIB, &entry, message),
@@ -357,11 +326,11 @@ static void code_without_names_is_accepted_from_a_pipeline_only(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	scoped(bytes_release) struct bytes content = {};
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
-	read_whole(STRIPPED, &content);
+	read_sample(STRIPPED, &content);
 	rename_section(content.data, ".eh_frame", ".no_frame");
 	assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&content), MIB,
 				  &entry, message),
@@ -399,7 +368,7 @@ static void better_files_replace_poorer_ones_and_not_vice_versa(void **state)
 		{ DEBUGINFO_FROM_PIPELINE, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
 	};
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		uint64_t generation = debuginfo_generation(store);
@@ -422,132 +391,6 @@ static void better_files_replace_poorer_ones_and_not_vice_versa(void **state)
 	}
 }
 
-static void an_interrupted_upload_is_removed(void **state)
-{
-	struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_upload *upload;
-	struct debuginfo_entry entry;
-	scoped_free char *leftover = NULL;
-
-	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
-	assert_ok(debuginfo_upload_append(
-		upload, (struct bytes_view){ (const uint8_t *)"\177ELF", 4 }, message));
-	assert_int_equal(count_leftovers(*state), 1);
-	(void)debuginfo_upload_free(upload);
-	assert_int_equal(count_leftovers(*state), 0);
-	(void)debuginfo_store_free(store);
-
-	/* The state after a crash. */
-	leftover = write_file_in(*state, "debuginfo-upload-AbCdEf", "x", 1);
-	store = open_debuginfo(*state);
-	assert_int_equal(count_leftovers(*state), 0);
-	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
-	(void)debuginfo_store_free(store);
-}
-
-static void run_sql(const char *folder, const char *sql)
-{
-	scoped_free char *path = path_in(folder, "debuginfo.db");
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	(void)sqlite3_close(db);
-}
-
-static void incomplete_content_is_not_found_and_is_removed(void **state)
-{
-	struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
-	(void)debuginfo_store_free(store);
-	/* The state after a crash while chunks were written. */
-	run_sql(*state, "UPDATE content SET complete = 0; DELETE FROM file");
-	store = open_debuginfo(*state);
-	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
-	(void)debuginfo_store_free(store);
-}
-
-static void a_damaged_file_is_an_error_and_can_be_uploaded_again(void **state)
-{
-	static const char *const damages[] = {
-		"UPDATE chunk SET hash = x'00'",
-		"UPDATE chunk SET content = x'28b52ffd'",
-		"UPDATE chunk SET content = (SELECT content FROM chunk ORDER BY id DESC LIMIT 1)",
-		"DELETE FROM chunk WHERE id & 1",
-		"DELETE FROM chunk WHERE id = (SELECT max(id) FROM chunk)",
-	};
-	struct executable_id id = sample_id();
-	scoped(bytes_release) struct bytes large = {};
-
-	read_whole(FULL, &large);
-	while (large.size < MIB)
-		assert_ok(bytes_append(&large, &large.size, sizeof(large.size)));
-	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
-		struct debuginfo_store *store = open_debuginfo(*state);
-		char message[DEBUGINFO_MESSAGE_SIZE];
-		struct debuginfo_entry entry;
-		int fd = -1;
-
-		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
-					      bytes_view_of(&large), MIB, &entry, message),
-				 1);
-		(void)debuginfo_store_free(store);
-		run_sql(*state, damages[i]);
-		store = open_debuginfo(*state);
-		assert_errno(debuginfo_open_file(store, &id, &fd, &entry), -EIO);
-		assert_int_equal(fd, -1);
-		/* The damaged file was removed, so the same file is stored again. */
-		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
-		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
-					      bytes_view_of(&large), MIB, &entry, message),
-				 1);
-		assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
-		(void)close(fd);
-		assert_int_equal(debuginfo_remove(store, &id), 1);
-		(void)debuginfo_store_free(store);
-	}
-}
-
-static int64_t count_rows(const char *folder, const char *sql)
-{
-	scoped_free char *path = path_in(folder, "debuginfo.db");
-	sqlite3_stmt *row = NULL;
-	sqlite3 *db = NULL;
-	int64_t count;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	count = sqlite3_column_int64(row, 0);
-	(void)sqlite3_finalize(row);
-	(void)sqlite3_close(db);
-	return count;
-}
-
-static void a_lookup_error_after_the_commit_does_not_undo_it(void **state)
-{
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-
-	/* A trigger hides the new file from lookups by identity, as if a later lookup failed. */
-	run_sql(*state, "CREATE TRIGGER hide AFTER INSERT ON file BEGIN"
-			" UPDATE file SET kind = 99 WHERE id = new.id; END");
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
-	assert_true(executable_id_equal(&entry.id, &id));
-	assert_int_equal(entry.richness, DEBUGINFO_DWARF);
-	assert_int_equal(count_rows(*state, "SELECT count(*) FROM content WHERE complete"), 1);
-	assert_true(count_rows(*state, "SELECT count(*) FROM chunk") > 0);
-}
-
 static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
 {
 	static const struct {
@@ -555,7 +398,7 @@ static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
 		bool in_memory;
 	} cases[] = { { 0, true }, { 65 * MIB, false } };
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(bytes_release) struct bytes content = {};
@@ -564,7 +407,7 @@ static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
 		struct debuginfo_entry entry;
 		scoped_fd int fd = -1;
 
-		read_whole(FULL, &content);
+		read_sample(FULL, &content);
 		if (content.size < cases[i].size) {
 			assert_ok(bytes_reserve(&content, cases[i].size - content.size));
 			memset(content.data + content.size, 0, cases[i].size - content.size);
@@ -581,10 +424,10 @@ static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
 	}
 }
 
-static void the_space_of_removed_files_returns_to_the_file_system(void **state)
+static void a_removed_file_is_not_found_and_its_id_is_not_used_again(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 	uint64_t generation, generation_of_file;
@@ -607,7 +450,7 @@ static void the_space_of_removed_files_returns_to_the_file_system(void **state)
 static void reading_updates_the_last_use(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct executable_id id = sample_id();
+	struct executable_id id = sample_identity();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 	scoped_fd int fd = -1;
@@ -619,85 +462,22 @@ static void reading_updates_the_last_use(void **state)
 	assert_true(entry.last_used_wall_ns >= entry.uploaded_wall_ns);
 }
 
-static void on_a_full_disk_uploads_fail_and_stored_files_are_kept(void **state)
-{
-	const char *folder = *state;
-	scoped(bytes_release) struct bytes large = {};
-	struct executable_id id = sample_id();
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_upload *upload = NULL;
-	struct debuginfo_store *store;
-	struct debuginfo_entry entry;
-	uint32_t random = 1;
-	int fd = -1;
-	int r = 0;
-
-	if (geteuid() != 0 || mount("none", folder, "tmpfs", 0, "size=6m") < 0) {
-		print_message("needs root to mount a small file system\n");
-		skip();
-	}
-	read_whole(FULL, &large);
-	while (large.size < 4 * MIB) {
-		random = random * 1664525 + 1013904223;
-		assert_ok(bytes_append(&large, &random, sizeof(random)));
-	}
-	store = open_debuginfo(folder);
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
-			 1);
-	/* The temporary file fits on the disk, but its content in the database does not. */
-	assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), MIB,
-				  &entry, message),
-		     -ENOSPC);
-	assert_non_null(strstr(message, "cannot store the file"));
-	/* A second temporary file does not fit either. */
-	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
-	for (int i = 0; i < 3 && r == 0; i++)
-		r = debuginfo_upload_append(upload, bytes_view_of(&large), message);
-	assert_errno(r, -ENOSPC);
-	(void)debuginfo_upload_free(upload);
-
-	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
-	assert_same_content(fd, STRIPPED);
-	(void)close(fd);
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
-	(void)debuginfo_store_free(store);
-	assert_ok(umount2(folder, MNT_DETACH));
-}
-
-static void a_second_server_cannot_open_the_folder(void **state)
-{
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	struct debuginfo_store *second;
-
-	assert_non_null(store);
-	assert_errno(debuginfo_store_open(*state, &system_clock, &second), -EBUSY);
-}
-
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(uploaded_files_are_read_back),
-		in_folder(a_system_binary_is_accepted),
-		in_folder(content_of_many_chunks_survives_a_restart),
-		in_folder(files_of_other_identities_or_formats_are_refused),
-		in_folder(wrong_first_bytes_are_refused_at_once),
-		in_folder(a_truncated_file_is_refused),
-		in_folder(a_text_identity_is_checked_if_the_file_has_text),
-		in_folder(better_files_replace_poorer_ones_and_not_vice_versa),
-		in_folder(an_interrupted_upload_is_removed),
-		in_folder(incomplete_content_is_not_found_and_is_removed),
-		in_folder(a_damaged_file_is_an_error_and_can_be_uploaded_again),
-		in_folder(tables_within_an_executable_rank_below_symbols),
-		in_folder(code_without_names_is_accepted_from_a_pipeline_only),
-		in_folder(a_lookup_error_after_the_commit_does_not_undo_it),
-		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
-		in_folder(the_space_of_removed_files_returns_to_the_file_system),
-		in_folder(reading_updates_the_last_use),
-		in_folder(on_a_full_disk_uploads_fail_and_stored_files_are_kept),
-		in_folder(a_second_server_cannot_open_the_folder),
+		IN_FOLDER(uploaded_files_are_read_back),
+		IN_FOLDER(a_system_binary_is_accepted),
+		IN_FOLDER(content_of_many_chunks_survives_a_restart),
+		IN_FOLDER(files_of_other_identities_or_formats_are_refused),
+		IN_FOLDER(wrong_first_bytes_are_refused_at_once),
+		IN_FOLDER(a_truncated_file_is_refused),
+		IN_FOLDER(a_text_identity_is_checked_if_the_file_has_text),
+		IN_FOLDER(better_files_replace_poorer_ones_and_not_vice_versa),
+		IN_FOLDER(tables_within_an_executable_rank_below_symbols),
+		IN_FOLDER(code_without_names_is_accepted_from_a_pipeline_only),
+		IN_FOLDER(small_files_expand_in_memory_and_large_ones_on_disk),
+		IN_FOLDER(a_removed_file_is_not_found_and_its_id_is_not_used_again),
+		IN_FOLDER(reading_updates_the_last_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
