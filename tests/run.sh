@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every test of the repository. Installs what is missing, builds (release, sanitizers, fuzzers), runs lint, unit tests
-# twice (as released, and under AddressSanitizer and UndefinedBehaviorSanitizer), every fuzz target for a few seconds,
-# the agent in virtual machines, and the end-to-end tests in order. Prints "N passed, N failed, N skipped" last; exits 1
-# if anything failed.
+# Runs every test of the repository: installs missing packages, builds (release, sanitizers, fuzzers), and runs lint,
+# unit tests (in the release build, and under AddressSanitizer and UndefinedBehaviorSanitizer), every fuzz target for a
+# few seconds, the agent in virtual machines, and the end-to-end tests in order. Prints "N passed, N failed, N skipped"
+# last. Exits with 1 if a test failed.
 #
 #   sudo ./tests/run.sh [--filter REGEX] [--only KIND,...] [--sanitize] [--fuzz-seconds N] [--list]
 #
@@ -22,10 +22,10 @@ filter= kinds=lint,unit,sanitize,fuzz,kernels,e2e e2e_build=$build fuzz_seconds=
 passed=0 failed=0 skipped=0
 failures=() skips=()
 
-# Of what draws at random, so that a run can be repeated.
+# Seed of tests that use random values, so that a run can be repeated.
 export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
 
-# Nothing of ours takes this long: a test that does hangs.
+# No test takes this long unless it hangs.
 readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 KERNEL_LIMIT_S=1800 TAIL_LINES=80
 
 usage() {
@@ -75,10 +75,11 @@ show_tail() {
 	printf -- '----\n'
 }
 
-# What a script of ours (FAILED: ...) or cmocka (file:line: error) says did not hold; fails if there is no such line.
+# assertion_in LOG: the failed assertion, as our scripts (FAILED: ...) or cmocka (file:line: error) print it. Fails if
+# the log has none.
 assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
-# execute NAME LIMIT_S COMMAND...: its log, and beside it how it ended and how long it took.
+# execute NAME LIMIT_S COMMAND...: runs a test. Writes its log, and its exit status and duration to a file beside the log.
 execute() {
 	local name=$1 limit=$2 log started=$SECONDS status=0
 	shift 2
@@ -89,7 +90,7 @@ execute() {
 	printf '%d %d\n' $status $((SECONDS - started)) >"$log.end"
 }
 
-# in_background COMMAND...: sets $background_pid. It ends the test that it runs when it is ended itself.
+# in_background COMMAND...: sets $background_pid. When that process receives SIGTERM, it also ends the test that it runs.
 in_background() {
 	(
 		test_pid=
@@ -100,7 +101,7 @@ in_background() {
 	background_pid=$!
 }
 
-# However this script ends, nothing that it began runs on.
+# When this script exits, for whatever reason, it ends all of its jobs.
 end_jobs() {
 	local jobs
 	jobs=$(jobs -rp)
@@ -110,7 +111,7 @@ end_jobs() {
 trap end_jobs EXIT
 trap 'exit 130' INT TERM
 
-# report NAME LIMIT_S: of a test that was executed. Exit status 0 passes, 77 skips with its last line as the reason.
+# report NAME LIMIT_S: counts and prints a test that execute has run. Status 77: skipped, with the log's last line as reason.
 report() {
 	local name=$1 limit=$2 log status seconds
 	log=$(log_of "$name")
@@ -129,7 +130,7 @@ report() {
 	esac
 }
 
-# run_test NAME LIMIT_S COMMAND...: alone.
+# run_test NAME LIMIT_S COMMAND...: runs a test alone.
 run_test() {
 	is_selected "$1" || return 0
 	if [ -n "$list_only" ]; then
@@ -140,10 +141,10 @@ run_test() {
 	report "$1" "$2"
 }
 
-# Those that begin while others run, and are reported in this order by report_all: "PID NAME LIMIT_S" each.
+# Tests that begin_test has started. report_all reports them in this order. Each entry is "PID NAME LIMIT_S".
 begun=()
 
-# As many things run at a time as there are CPUs.
+# The number of jobs that may still start: as many run at a time as there are CPUs.
 free_cpus() { printf '%d' $(($(nproc) - $(jobs -rp | wc -l))); }
 
 wait_for_turn() {
@@ -152,7 +153,7 @@ wait_for_turn() {
 	done
 }
 
-# begin_test NAME LIMIT_S COMMAND...: beside others; for what does not look at the clock.
+# begin_test NAME LIMIT_S COMMAND...: starts a test beside others. The test must not depend on a clock.
 begin_test() {
 	is_selected "$1" || return 0
 	if [ -n "$list_only" ]; then
@@ -201,7 +202,7 @@ build_tree() {
 	wait_for_turn
 	jobs=$(free_cpus)
 	[ -e "$folder/CMakeCache.txt" ] || generator=(-G Ninja)
-	# shellcheck disable=SC2086 # several targets
+	# shellcheck disable=SC2086 # TARGETS are several words
 	if cmake -S "$root" -B "$folder" "${generator[@]}" "$@" >"$log" 2>&1 &&
 		cmake --build "$folder" --parallel $jobs --target $targets >>"$log" 2>&1; then
 		printf 'built    %s (%s s)\n' "$name" $((SECONDS - started))
@@ -213,12 +214,12 @@ build_tree() {
 	return 1
 }
 
-# One cmocka program is one test. ctest knows them; each is a run of its own, so that it has its log and its line.
+# One cmocka program is one test. ctest lists the programs; each runs separately, with its own log and its own result line.
 run_unit_tests() {
 	local kind=$1 folder=$2 name program tests
 	tests=$(ctest --test-dir "$folder" --show-only=json-v1 | jq -r '.tests[] | [.name, .command[0]] | @tsv')
 	if [ -z "$tests" ] && [ -z "$list_only" ]; then
-		record FAILED "$kind" 0 "ctest knows no test in $folder"
+		record FAILED "$kind" 0 "ctest lists no test in $folder"
 		return
 	fi
 	while IFS=$'\t' read -r name program; do
@@ -229,15 +230,15 @@ run_unit_tests() {
 
 run_lint() {
 	run_test lint/check-tree-finds-planted-faults 120 python3 -B tests/lint/test_check_tree.py
-	run_test lint/the-tree-keeps-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
+	run_test lint/the-tree-follows-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
 	[ -n "$list_only" ] || wait_for_turn
 	run_test lint/c-files-are-formatted 120 tests/lint/check_format.sh
 	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
 	run_test lint/gcc-analyzer 600 tests/lint/gcc_analyzer.sh "$build" "$(free_cpus)"
-	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
-	# Debian's python3, which finds python3-yaml.
+	run_test lint/generated-documentation-is-up-to-date 60 tests/lint/check_generated.sh "$build/bin"
+	# Debian's python3 finds the package python3-yaml.
 	run_test lint/check-kubernetes-finds-planted-faults 60 /usr/bin/python3 -B tests/lint/test_check_kubernetes.py
-	run_test lint/kubernetes-manifests-are-sound 60 /usr/bin/python3 -B tests/lint/check_kubernetes.py --bin "$build/bin"
+	run_test lint/kubernetes-manifests-are-valid 60 /usr/bin/python3 -B tests/lint/check_kubernetes.py --bin "$build/bin"
 	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
 		.ci/run deploy/*.sh deploy/*/*.sh tests/*.sh tests/*/*.sh
 }
@@ -251,8 +252,8 @@ begin_fuzz() {
 	done
 }
 
-# End-to-end tests that say so in a line of their own ("runs beside others") start no agent and look at no clock: they
-# run side by side, each with ports of its own, before all others run alone.
+# End-to-end tests with a line "This test runs beside others" start no agent and do not depend on a clock. They run side by
+# side, each with its own range of ports, before all others.
 readonly BESIDE='^# This test runs beside others' PORTS=1000
 
 begin_e2e_beside_others() {
@@ -265,11 +266,11 @@ begin_e2e_beside_others() {
 	done
 }
 
-# End-to-end tests with an agent that compare no figures with a clock or with the host's CPUs say so ("needs one CPU").
-# As many run at a time as there are CPUs, each pinned to a CPU: neither takes CPU time from the other.
+# End-to-end tests with a line "This test needs one CPU" have an agent, but do not compare figures with a clock or with the
+# host's CPUs. As many run at a time as there are CPUs, each pinned to a CPU, so that they do not share CPU time.
 readonly ONE_CPU='^# This test needs one CPU'
 
-# run_e2e_on CPU: those that nobody has taken yet, one after another.
+# run_e2e_on CPU: runs tests one after another, each that no other CPU has taken yet.
 run_e2e_on() {
 	local cpu=$1 script name
 	for script in $(grep -lE "$ONE_CPU" tests/e2e/[0-9][0-9]-*.sh); do
@@ -300,7 +301,7 @@ run_e2e_by_cpu() {
 	done
 }
 
-# The first eight CPUs that this script may use: more agents side by side would share the ports of others.
+# The first eight CPUs that this script may use. With more, the port ranges would overlap those of other tests.
 usable_cpus() {
 	awk '/^Cpus_allowed_list:/ { n = split($2, ranges, ","); for (i = 1; i <= n; i++) { m = split(ranges[i], r, "-")
 		for (c = r[1]; c <= r[m]; c++) print c } }' /proc/self/status | head -n 8
@@ -314,13 +315,13 @@ run_e2e_alone() {
 	done
 }
 
-# Debian's kernels in virtual machines: the lists of checks of those that CI runs. They begin right after the release
-# build and take one CPU, beside tests that look at no clock; when those are done, two lists at a time. All are finished
-# before the first test that looks at a clock begins: beside emulators such a test fails.
+# Debian's kernels in virtual machines: the list of checks of each kernel that CI runs. The first list starts right after
+# the release build and takes one CPU, beside tests that do not depend on a clock. After those, two lists run at a time.
+# All lists end before the first test that depends on a clock: such a test fails beside an emulator.
 kernel_lists=()
 kernels_pid=
 
-# run_kernel_lists: those that nobody has taken yet, one after another.
+# run_kernel_lists: runs lists one after another, each that has not been taken yet.
 run_kernel_lists() {
 	local kernel
 	for kernel in "${kernel_lists[@]}"; do
@@ -354,9 +355,9 @@ finish_kernels() {
 	done
 }
 
-# Of run.sh itself, once the lists have fetched a kernel.
+# Tests tests/kernels/run.sh itself, after the lists have fetched a kernel.
 run_kernels_test() {
-	run_test kernels/a-list-that-cannot-go-on-leaves-nothing 300 env HEARTH_BUILD="$build" tests/kernels/test_run.sh
+	run_test kernels/an-aborted-list-leaves-no-process-and-no-mount 300 env HEARTH_BUILD="$build" tests/kernels/test_run.sh
 }
 
 if [ -z "$list_only" ]; then
@@ -364,12 +365,12 @@ if [ -z "$list_only" ]; then
 	sections=(run build test)
 	! wants kernels || sections+=(arm64)
 	HEARTH_INSTALL_LOG=$logs/packages.log ./deploy/install-packages.sh "${sections[@]}" || {
-		record FAILED packages $SECONDS "what the tests need could not be installed"
+		record FAILED packages $SECONDS "cannot install the packages that the tests need"
 		finish
 	}
 fi
 
-# The release build is what everything else looks at. The workloads and the checker's generated headers come with it.
+# All tests use the release build. It includes the workloads, and the generated headers that lint needs.
 build_tree release "$build" all -DHEARTH_TESTS=ON || finish
 if wants kernels; then begin_kernels; fi
 if wants lint; then run_lint; fi

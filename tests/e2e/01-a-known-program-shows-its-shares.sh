@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The picture is true: shares of functions, threads, kernel and library frames, and the sum against the kernel's own
-# accounting.
+# Profiles of known programs have the right shares of functions, threads, kernel and library frames, and their sums agree
+# with the kernel's accounting.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 
 readonly WINDOW_S=12
 
-# A share of 70 % is known to 1.4 points after 12 seconds on two CPUs, three standard deviations.
+# With 12 seconds on two CPUs, three standard deviations of a share of 70 % are 1.4 points.
 readonly SAMPLE_HZ=397
 
-# This test has the agent as users have it.
+# The default interval of users.
 agent_batch_interval=5s
 
 start_server
@@ -30,7 +30,7 @@ cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $((from + WINDOW_S))
 wait_for_name work_a shares "$from" $((from + WINDOW_S - 1))
 
-# By process: somebody else may run a program of that name.
+# Filter by process: another program on this host may have the same name.
 fetch_profile "$work/shares.json" shares "$from" $((from + WINDOW_S - 1)) "{\"tag_filter\": \"process_id = $shares_pid\"}"
 total=$(total_of "$work/shares.json")
 cpu=$((cpu_after - cpu_before))
@@ -76,7 +76,7 @@ expect_at_least "share of the kernel" \
 	"$(awk -v k="$kernel" -v t="$(total_of "$work/kernel.json")" 'BEGIN { printf "%.1f", 100 * k / t }')" 90
 expect_label "$work/kernel.json" "[k] ksys_read"
 
-# Kernel frames can be left out to any depth, and the sum stays.
+# Leaving out kernel frames does not change the sum.
 fetch_profile "$work/depth0.json" syscalls "$from" $((from + 7)) '{"max_kernel_stack_depth": 0}'
 expect_no_label "$work/depth0.json" "[k] "
 expect_equal "the sum without kernel frames" "$(total_of "$work/depth0.json")" "$(total_of "$work/kernel.json")"

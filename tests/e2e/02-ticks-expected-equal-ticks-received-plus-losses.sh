@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every period of every CPU is accounted for: as idle, as a sample, or as a loss with its reason.
+# Every timer period of every CPU is counted as idle, as a sample, or as a loss with its reason.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq
 
 readonly WINDOW_S=12
 
-# As users have it.
+# The default interval of users.
 agent_batch_interval=5s
 
 start_server

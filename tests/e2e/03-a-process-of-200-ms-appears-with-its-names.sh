@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Processes that are gone before the next look at /proc are in the picture with the names of their functions.
+# Processes that have ended before the agent looks at /proc appear in the profile with the names of their functions.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -22,7 +22,7 @@ for ((run = 0; run < RUNS; run++)); do
 done
 next_second
 to=$second
-# Something that outlives them, so that later batches are known to have come.
+# A program that outlives them shows when later batches have arrived.
 start_workload shares 60
 wait_for_coverage "$((to + 1))"
 wait_for_name short_lived_work short "$from" "$to"
@@ -32,10 +32,10 @@ expect_near "CPU time of all runs, in microseconds" "$(total_of "$work/short.jso
 expect_near "share of short_lived_work" "$(share_of "$work/short.json" short_lived_work)" 100 4
 expect_no_label "$work/short.json" "[unknown]"
 
-# Each single run: 200 ms are 20 ticks, so none can have been missed by chance.
+# Check each run: 200 ms are 20 ticks, too many to miss all by chance.
 named=0
 for pid in "${pids[@]}"; do
 	query_profile short "$from" "$to" "{\"tag_filter\": \"process_id = $pid\"}" >"$work/one.json"
 	[ "$(value_of "$work/one.json" short_lived_work)" = 0 ] || named=$((named + 1))
 done
-expect_equal "runs with the name of their function" $named $RUNS
+expect_equal "runs with a named function" $named $RUNS

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Samples are stored as addresses: what is uploaded today names what was recorded before.
+# The server stores samples as addresses: debuginfo that is uploaded later also names earlier samples.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -28,19 +28,19 @@ expect_equal "status of the upload" "$status" 200
 wait_for_name work_a stripped "$from" "$to"
 fetch_profile "$work/after.json" stripped "$from" "$to"
 
-expect_equal "the sum of the same range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
+expect_equal "total of the same time range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
 expect_near "share of work_a" "$(share_of "$work/after.json" work_a)" 70 5
 expect_near "share of work_round" "$(share_of "$work/after.json" work_round)" 99 2
 expect_no_label "$work/after.json" "[$workloads/stripped]"
 
-# It is listed as what a pipeline uploaded, and can be taken away again.
+# The server lists the upload with its origin, and can remove it.
 request GET /v1/debuginfo
 jq -e --arg id "$build_id" '.debuginfo[] | select(.build_id == $id) | .origin == "pipeline" and .has == "dwarf"' \
-	"$work/body" >/dev/null || fail "the list of debuginfo does not have $build_id as it should"
+	"$work/body" >/dev/null || fail "the list of debuginfo lacks $build_id with its origin"
 request GET "/v1/debuginfo/$build_id"
-expect_equal "status of a look at it" "$status" 200
+expect_equal "status of a GET" "$status" 200
 
-# Debuggers get the file as it was sent.
+# debuginfod clients get the uploaded file unchanged.
 curl -sS -m 20 -o "$work/fetched" "$server_url/buildid/$build_id/debuginfo"
 cmp "$work/fetched" "$workloads/stripped.debug" || fail "the debuginfod answer is not the file that was uploaded"
 
@@ -51,6 +51,6 @@ expect_equal "status after the removal" "$status" 404
 query_profile stripped "$from" "$to" >"$work/removed.json"
 expect_no_label "$work/removed.json" work_a
 
-# A file under another identity is refused, and says so.
+# The server refuses a file whose build-ID differs from the one in the path.
 request PUT "/v1/debuginfo/0123456789abcdef0123456789abcdef01234567" -T "$workloads/stripped.debug"
 expect_equal "status of a file with another build-ID" "$status" 400

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The server is killed in the middle of the load and stays away; when it is back, every sample that the agent took is
-# there, once. HEARTH_E2E_LONG=1 keeps it away for 60 s instead of 20.
+# The server is killed under load and stays down for some time. After its restart it has every sample that the agent took,
+# exactly once. HEARTH_E2E_LONG=1 keeps the server down for 60 s.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -12,7 +12,7 @@ need_tools curl jq
 away_s=12
 [ -z "${HEARTH_E2E_LONG:-}" ] || away_s=60
 
-# A stopping agent delivers for some seconds: few batches, as users have them, on a slow machine too.
+# A stopping agent sends its remaining batches for a few seconds only: a longer interval gives few batches.
 agent_batch_interval=5s
 
 start_server
@@ -30,16 +30,16 @@ start_server
 back=$(now_s)
 wait_for_coverage "$back"
 
-# The agent delivers the rest when it stops; from then on its numbers do not change.
+# A stopping agent sends the remaining batches; then its counters no longer change.
 stop_agent
 to=$(($(now_s) + 1))
 taken=$(agent_metric samples_total)
 batches=$(agent_metric batches_sent_total)
 say "the agent took $taken samples, and sent $batches batches"
 expect_at_least "samples taken" "$taken" $((away_s * 99))
-expect_equal "batches that the agent gave up" "$(agent_metric batches_dropped_total)" 0
+expect_equal "batches that the agent dropped" "$(agent_metric batches_dropped_total)" 0
 
-# Values are microseconds rounded per node; the root says how many periods it holds.
+# Values are microseconds, rounded per node; the value of the root gives the number of periods.
 samples_stored() {
 	query_profile Total $((from - 120)) "$to" '{"debug": true}' >"$work/total.json"
 	awk -v us="$(total_of "$work/total.json")" 'BEGIN { printf "%.0f\n", us * 99 / 1000000 }'
@@ -49,7 +49,7 @@ wait_until 30s all_are_there || true
 stored=$(samples_stored)
 expect_near "samples stored" "$stored" "$taken" 1
 
-# No hole where the server was away.
+# The profile has no gap for the time without a server.
 fetch_profile "$work/away.json" shares $((back - away_s + 2)) $((back - 2))
 expect_at_least "CPU time while the server was away, in microseconds" "$(total_of "$work/away.json")" \
 	$(((away_s - 4) * 1000000))

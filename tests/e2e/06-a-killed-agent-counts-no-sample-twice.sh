@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An agent is killed while its spool holds batches that the server may or may not have; the next one delivers them.
-# No second of CPU time appears twice, and what was in the spool is not lost.
+# The agent is killed while its spool holds batches that the server may already have; the next agent sends them. No CPU
+# time is stored twice, and no sample in the spool is lost.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -18,7 +18,7 @@ sleep_until "$from"
 cpu_at_start=$(cpu_time_us "$shares_pid")
 expect_within 30s has_samples shares "$from" $((from + 600))
 
-# With the server away batches gather on disk: among them one that was closed after $spooled.
+# Without a server batches accumulate in the spool, one of them closed after $spooled.
 stop_server KILL
 next_second
 spooled=$((second + 4))
@@ -41,18 +41,18 @@ cpu_at_end=$(cpu_time_us "$shares_pid")
 stop_agent
 expect_within 20s has_samples shares $((to - 3)) "$to"
 
-# What was taken before is there, once.
+# Samples from before the kill are stored once.
 fetch_profile "$work/spooled.json" shares "$from" $((spooled - 1)) "$by_process"
 cpu=$((cpu_when_spooled - cpu_at_start))
 expect_near "CPU time up to the spooled batch, in microseconds" "$(total_of "$work/spooled.json")" $cpu \
 	"$(cpu_tolerance $cpu $((spooled - from)))"
 
-# Over all, less than what passed: the killed agent's last open batch is gone, and nobody looked until its successor did.
+# The total is less than the CPU time: the killed agent's open batch is lost, and no agent ran until the next one started.
 fetch_profile "$work/all.json" shares "$from" $((to - 1)) "$by_process"
 cpu=$((cpu_at_end - cpu_at_start))
 expect_at_most "CPU time stored, in microseconds" "$(total_of "$work/all.json")" $((cpu + $(cpu_tolerance $cpu $((to - from)))))
 
-# An agent that was killed before it could delete what it had delivered delivers it again: nothing changes.
+# An agent killed between sending a batch and deleting it sends the batch again: the totals do not change.
 before=$(total_of "$work/spooled.json")
 rm -rf "$agent_spool"
 cp -a "$work/spool.copy" "$agent_spool"
@@ -60,7 +60,7 @@ rm -f "$agent_metrics"
 start_agent
 is_delivered() { [ -z "$(find "$agent_spool" -type f -size +0 -newermt "@$from" ! -newermt "@$((again - 1))")" ]; }
 expect_within 30s is_delivered
-expect_at_least "batches that the server recognised" "$(server_metric 'ingest_batches_total{outcome="duplicate"}')" 1
+expect_at_least "duplicate batches that the server recognised" "$(server_metric 'ingest_batches_total{outcome="duplicate"}')" 1
 fetch_profile "$work/again.json" shares "$from" $((spooled - 1)) "$by_process"
 expect_equal "CPU time after the second delivery" "$(total_of "$work/again.json")" "$before"
 fetch_profile "$work/last.json" shares $((to - 3)) $((to - 1)) "$by_process"

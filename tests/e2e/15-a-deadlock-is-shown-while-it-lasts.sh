@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Two threads that waited for each other's locks a thousand times hang for good: both stacks are there while they hang,
-# whole, with all of the time that passes. Also for an agent that was started when it was too late. A stack that was cut
-# as its wait began, because a page of it was not resident, is whole once the agent has looked at the wait.
+# Two threads take each other's locks and deadlock. While the deadlock lasts, both stacks are shown complete, with all of
+# the elapsed time; also by an agent that starts after the deadlock. A stack that was cut at the start of its wait,
+# because a page of it was not resident, becomes complete once the agent has walked the open waits.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 
 readonly OFF_CPU='{"profile_event_type": "off-cpu"}'
 
-# expect_stuck WHAT FROM TO: both threads waited in pthread_mutex_lock() for all of the time.
+# expect_stuck WHAT FROM TO: both threads waited in pthread_mutex_lock() all of the time.
 expect_stuck() {
 	local what=$1 from=$2 to=$3 function seconds
 	seconds=$((to - from + 1))
@@ -19,7 +19,7 @@ expect_stuck() {
 	fetch_profile "$work/stuck.json" stuck "$from" "$to" "$OFF_CPU"
 	is_alive "$workload_pid" || fail "the program ended"
 	for function in lock_first_then_second lock_second_then_first; do
-		# A second is told where it ends: at the edges one may be in or out.
+		# A wait is reported at the end of each second: the first or last second may be missing or extra.
 		expect_near "$what: $function" "$(value_of "$work/stuck.json" $function)" $((seconds * 1000000)) 1100000
 		expect_label "$work/stuck.json" take_locks
 	done
@@ -40,17 +40,17 @@ next_second
 from=$((second + 1))
 sleep_until $((from + 8))
 wait_for_coverage $((from + 9))
-expect_stuck "since it hangs" $from $((from + 7))
+expect_stuck "agent started before the deadlock" $from $((from + 7))
 wait_for_name on_a_stack_in_a_file absent_stack $from $((from + 7)) "$OFF_CPU"
 fetch_profile "$work/absent.json" absent_stack $from $((from + 7)) "$OFF_CPU"
-expect_near "a stack that was cut at first" "$(value_of "$work/absent.json" on_a_stack_in_a_file)" 8000000 1100000
+expect_near "time of a stack that was cut at first" "$(value_of "$work/absent.json" on_a_stack_in_a_file)" 8000000 1100000
 expect_exact_sums "$work/absent.json"
-# The kernel's frames are those of the switch: all of its waits are of one kind.
-expect_equal "time under the scheduler, of all" "$(value_of "$work/absent.json" '[k] __schedule')" \
+# Kernel frames are those at the context switch: all waits have __schedule.
+expect_equal "time below __schedule" "$(value_of "$work/absent.json" '[k] __schedule')" \
 	"$(total_of "$work/absent.json")"
 expect_at_least "open waits" "$(agent_metric off_cpu_open_waits)" 3
 
-# ---- a new agent knows of the threads only that they sleep
+# ---- an agent that starts later
 stop_agent
 rm -f "$agent_metrics"
 start_agent --off_cpu.disabled=false
@@ -58,4 +58,4 @@ next_second
 from=$((second + 2))
 sleep_until $((from + 6))
 wait_for_coverage $((from + 7))
-expect_stuck "for an agent that came later" $from $((from + 5))
+expect_stuck "agent started after the deadlock" $from $((from + 5))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# For tests of stacks that are known: programs run side by side under an agent whose batches stay in its spool, and what
-# is there is compared address by address, without a server.
+# Functions for tests of programs with known stacks. The programs run side by side under an agent that keeps its batches
+# in its spool. The test compares every address of every stack, without a server.
 #
-#   sample_programs NAME[:MODE]...     runs them, and samples them into $work/dump, until each has had $LEAST_CPU_US
+#   sample_programs NAME[:MODE]...     runs the programs until each has used $LEAST_CPU_US, and writes samples to $work/dump
 #   expect_stacks NAME[:MODE] ...      see tests/live_check/expect_stacks.py
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -13,9 +13,9 @@ need_tools python3
 readonly FREQUENCY=997 LEAST_CPU_US=6000000
 declare -A program_pids cpu_before
 
-says_ready() { grep -q '^ready$' "$work/workload-$1.log"; }
+is_ready() { grep -q '^ready$' "$work/workload-$1.log"; }
 
-# Of a program and its children so far.
+# family_cpu_us PID: CPU time of a program and of its children that have ended.
 family_cpu_us() {
 	sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" \
 		'{ printf "%.0f\n", ($12 + $13 + $14 + $15) * 1000000 / hz }'
@@ -30,18 +30,18 @@ have_run() {
 
 sample_programs() {
 	local program name mode from
-	server_url=http://127.0.0.1:$(free_port) # nobody listens there
-	# Whatever else runs on the host: it must not take the place of these programs' tables.
+	server_url=http://127.0.0.1:$(free_port) # no server listens on this port
+	# A large table size: other programs of the host must not evict the tables of these programs.
 	start_agent --on_cpu.frequency $FREQUENCY --batch_interval 2s "${agent_arguments[@]:---unwind.table_size=64MiB}"
 	for program in "$@"; do
 		name=${program%%:*} mode=${program#"$name"}
 		need_workload "$name"
-		# shellcheck disable=SC2086 # no mode is no argument
+		# shellcheck disable=SC2086 # an empty mode must not become an argument
 		start_background "workload-$program" "$workloads/$name" ${mode#:} 120
 		program_pids[$program]=$background_pid
-		expect_within 10s says_ready "$program"
+		expect_within 10s is_ready "$program"
 	done
-	# An agent that has just started has every process of the host to look at.
+	# A newly started agent first looks at every process of the host.
 	next_second
 	from=$((second + 3))
 	sleep_until $from
@@ -62,5 +62,5 @@ expect_stacks() {
 	shift
 	say "$program"
 	python3 -B "$e2e_root/tests/live_check/expect_stacks.py" "$work/dump" "$workloads/${program%%:*}" \
-		"${program_pids[$program]}" "$@" || fail "the stacks of $program are not what they should be"
+		"${program_pids[$program]}" "$@" || fail "$program has wrong stacks"
 }

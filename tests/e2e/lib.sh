@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# What every end-to-end test begins with: `. "$(dirname "$0")/lib.sh"`.
+# Functions for end-to-end tests. Each test starts with `. "$(dirname "$0")/lib.sh"`.
 #
-# A test is a script on the real kernel, with a server and an agent of its own: free ports, a private folder ($work),
-# every process it started ended by its pid when it leaves, however it leaves. Exit 0 passed, 77 skipped (the last line
-# says why), anything else failed. Tests wait for conditions with a deadline, never for "long enough".
+# A test runs on the real kernel and starts a private server and agent, with free ports and a private folder ($work).
+# When the test exits, for whatever reason, this file ends every process that the test started, by its pid. Exit status:
+# 0 passed, 77 skipped (the last line has the reason), anything else failed. Tests wait for a condition with a deadline;
+# they never sleep for "long enough".
 set -euo pipefail
 
 e2e_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -18,10 +19,10 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/hearth-e2e.XXXXXX")
 started_pids=()
 at_exit=()
 
-# Of a batch: closed, sent, stored. Twice the product's default interval and some.
+# Time until a batch is closed, sent and stored: twice the default batch interval, and a margin.
 readonly COVERAGE_DEADLINE=40s
 
-# ---- ends -----------------------------------------------------------------------------------------------------------
+# ---- messages and exit ----------------------------------------------------------------------------------------------
 
 say() { printf '[%(%T)T] %s\n' -1 "$*"; }
 
@@ -37,7 +38,7 @@ skip() {
 
 is_alive() { kill -0 "$1" 2>/dev/null; }
 
-# end_process PID [SIGNAL]: and waits until it is gone.
+# end_process PID [SIGNAL]: sends SIGNAL and waits until the process has ended; sends SIGKILL after 20 s.
 end_process() {
 	local pid=$1 signal=${2:-TERM}
 	is_alive "$pid" || return 0
@@ -52,7 +53,7 @@ has_ended() {
 
 process_state() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1; }
 
-# Of the profiles that a test had asked for: what their nodes were, the largest first.
+# Prints the 25 nodes with the largest totals of each profile that the test has fetched.
 show_profiles() {
 	local profile
 	for profile in "$work"/*.json; do
@@ -67,7 +68,7 @@ clean_up() {
 	local status=$? i command
 	trap - EXIT
 	set +e
-	# The last started first: an agent before its server.
+	# In reverse order of their start: the agent before its server.
 	for ((i = ${#started_pids[@]} - 1; i >= 0; i--)); do
 		end_process "${started_pids[i]}"
 	done
@@ -90,7 +91,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# ---- needs ----------------------------------------------------------------------------------------------------------
+# ---- requirements ---------------------------------------------------------------------------------------------------
 
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 
@@ -108,7 +109,7 @@ need_workload() { [ -x "$workloads/$1" ] || fail "the workload '$1' is not built
 exec {pause_fd}<> <(:)
 pause() { read -rt "$1" -u "$pause_fd" || true; }
 
-# wait_until DEADLINE COMMAND...: polls until COMMAND succeeds; 1 when the deadline ("20s") has passed.
+# wait_until DEADLINE COMMAND...: runs COMMAND every 250 ms until it succeeds. Returns 1 after DEADLINE (as in "20s").
 wait_until() {
 	local deadline=$((SECONDS + ${1%s}))
 	shift
@@ -118,12 +119,12 @@ wait_until() {
 	done
 }
 
-# expect_within DEADLINE COMMAND...: the same, and the end of the test when it does not happen.
-expect_within() { wait_until "$@" || fail "not within $1: ${*:2}"; }
+# expect_within DEADLINE COMMAND...: like wait_until, but fails the test after DEADLINE.
+expect_within() { wait_until "$@" || fail "condition not met within $1: ${*:2}"; }
 
 now_s() { printf '%(%s)T' -1; }
 
-# Waits for the instant EPOCH_SECONDS, to a few milliseconds.
+# sleep_until EPOCH_SECONDS: waits for this time of the wall clock, accurate to a few milliseconds.
 sleep_until() {
 	local left_us
 	while left_us=$(($1 * 1000000 - ${EPOCHREALTIME/[.,]/})) && [ $left_us -gt 0 ]; do
@@ -141,8 +142,8 @@ next_second() {
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# One of $HEARTH_E2E_PORTS, "FIRST COUNT", and none twice: tests that run side by side have ranges of their own, as two
-# could find the same port free before either takes it.
+# Prints a free port of $HEARTH_E2E_PORTS ("FIRST COUNT"), each at most once. Tests that run side by side have different
+# ranges, because two tests could find the same port free before either uses it.
 free_port() {
 	local port first count
 	read -r first count <<<"${HEARTH_E2E_PORTS:-20000 12000}"
@@ -156,7 +157,7 @@ free_port() {
 	fail "no free port found"
 }
 
-# start_background NAME COMMAND...: sets $background_pid; output goes to $work/NAME.log
+# start_background NAME COMMAND...: sets $background_pid; writes the output to $work/NAME.log.
 start_background() {
 	local name=$1
 	shift
@@ -169,7 +170,7 @@ server_is_ready() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_ur
 
 server_ready_or_ended() { server_is_ready || has_ended "$server_pid"; }
 
-# start_server [ARGUMENT...]: on $server_port (a free one the first time) with the data folder $server_data.
+# start_server [ARGUMENT...]: listens on $server_port (by default a free port) and uses the data folder $server_data.
 start_server() {
 	: "${server_port:=$(free_port)}" "${server_data:=$work/data}" "${server_binary:=$HEARTH_BUILD/bin/hearth-symbolizer}"
 	server_url=http://127.0.0.1:$server_port
@@ -177,12 +178,12 @@ start_server() {
 	start_background server "$server_binary" --listen "127.0.0.1:$server_port" --data "$server_data" "$@"
 	server_pid=$background_pid
 	expect_within 30s server_ready_or_ended
-	server_is_ready || fail "the server does not run"
+	server_is_ready || fail "the server has ended"
 }
 
-# start_agent [ARGUMENT...]: against the server, with the spool $agent_spool. What a test waits for most is batches: they
-# come each second, unless it sets $agent_batch_interval. Returns when the agent has met what ran already, or with its
-# first report where $agent_returns_with is "report".
+# start_agent [ARGUMENT...]: starts an agent with the spool $agent_spool that sends to the server. It sends a batch each
+# second, unless the test sets $agent_batch_interval, because tests mostly wait for batches. start_agent returns when the
+# agent knows the programs that were already running, or at its first report if $agent_returns_with is "report".
 start_agent() {
 	: "${agent_spool:=$work/spool}" "${agent_batch_interval:=1s}" "${agent_returns_with:=settled}"
 	agent_metrics=$work/agent.metrics
@@ -191,13 +192,13 @@ start_agent() {
 		--batch_interval "$agent_batch_interval" "$@"
 	agent_pid=$background_pid
 	expect_within 30s agent_reports_or_ended
-	! has_ended "$agent_pid" || fail "the agent does not run"
+	! has_ended "$agent_pid" || fail "the agent has ended"
 	last_report=
-	# A host on which programs begin all the time has no such moment. Longer intervals give it time enough.
+	# On a host where programs start all the time the agent never settles. With a longer interval it had enough time.
 	[ "$agent_returns_with:$agent_batch_interval" != settled:1s ] || wait_until 4s agent_is_settled || true
 }
 
-# Its second report in a row has no executable more than the first.
+# The agent has written two reports in a row with the same number of executables and unwind tables.
 agent_is_settled() {
 	local report
 	report="$(stat -c '%Y %i' "$agent_metrics") $(agent_metric executables) $(agent_metric unwind_tables_total)"
@@ -219,7 +220,7 @@ start_workload() {
 	workload_pid=$background_pid
 }
 
-# agent_metric NAME: its value, summed over label sets; the file is replaced with every batch.
+# agent_metric NAME: prints the value, summed over label sets. The agent replaces the file with every batch.
 agent_metric() {
 	awk -v name="hearth_agent_$1" '
 		$1 == name || index($1, name "{") == 1 { sum += $2 }
@@ -232,22 +233,22 @@ server_metric() {
 		END { printf "%.0f\n", sum }'
 }
 
-# utime + stime of a process, in microseconds.
+# cpu_time_us PID: utime + stime of the process, in microseconds.
 cpu_time_us() {
 	sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1000000 / hz }'
 }
 
-# cpu_tolerance CPU_US WALL_S: how far a count of ticks may be from the kernel's own accounting: 2 %, and where other
-# programs take part of the CPUs, three standard deviations of so many ticks that hit the program or not.
+# cpu_tolerance CPU_US WALL_S: how far sampled CPU time may differ from the kernel's accounting: 2 %, plus three standard
+# deviations of the number of ticks that hit the program, for the case that other programs use part of the CPUs.
 cpu_tolerance() {
 	awk -v cpu="$1" -v wall=$(($2 * 1000000 * $(nproc))) -v hz="${SAMPLE_HZ:-99}" 'BEGIN {
 		period = 1000000 / hz; p = cpu / wall; p = p > 1 ? 1 : p
 		printf "%.0f\n", 0.02 * cpu + 3 * period * sqrt(wall / period * p * (1 - p)) }'
 }
 
-# ---- asking ---------------------------------------------------------------------------------------------------------
+# ---- queries --------------------------------------------------------------------------------------------------------
 
-# query_profile SERVICE FROM TO [MORE_JSON]: unix seconds, both included, as the API has it; prints the whole answer.
+# query_profile SERVICE FROM TO [MORE_JSON]: prints the API's answer. FROM and TO are unix seconds, both included.
 query_profile() {
 	local more=${4:-}
 	jq -nc --arg service "$1" --argjson from "$2" --argjson to "$3" --argjson more "${more:-"{}"}" '
@@ -256,7 +257,7 @@ query_profile() {
 		curl -sS -m 30 -H 'Content-Type: application/json' --data-binary @- "$server_url/v1/profile/ProfileTracing"
 }
 
-# The same into a file under $work; fails unless it is a success with data.
+# fetch_profile FILE SERVICE FROM TO [MORE_JSON]: writes the answer to FILE. Fails unless it is a success with data.
 fetch_profile() {
 	local file=$1
 	shift
@@ -267,14 +268,14 @@ fetch_profile() {
 
 has_samples() { query_profile "$@" | jq -e '(.result | length) > 0' >/dev/null; }
 
-# Waits until everything up to EPOCH_SECONDS has arrived: until something of later has.
+# wait_for_coverage EPOCH_SECONDS: waits until the server has all samples before this time, that is, has a later one.
 wait_for_coverage() {
 	local host_is_covered=(has_samples Total "$1" $(($1 + 60)))
 	expect_within $COVERAGE_DEADLINE "${host_is_covered[@]}"
 }
 
-# Waits until LABEL is in the profile of SERVICE from FROM to TO: the server asks agents for symbols one by one, and
-# names what it had stored before.
+# wait_for_name LABEL SERVICE FROM TO...: waits until the profile has LABEL. The server fetches symbols from agents one
+# file after the other, and then names samples that it has already stored.
 wait_for_name() {
 	local name=$1
 	shift
@@ -282,10 +283,10 @@ wait_for_name() {
 	expect_within 90s is_named "$@"
 }
 
-# total_of FILE: of the root.
+# total_of FILE: total of the root.
 total_of() { jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0' "$1"; }
 
-# value_of FILE LABEL: total of the label, nodes below one of the same label not counted again.
+# value_of FILE LABEL: total of all nodes with LABEL. A node below another one with LABEL is not counted again.
 value_of() {
 	jq --arg wanted "$2" '
 		.result as $nodes | INDEX($nodes[]; .node_id) as $by_id
@@ -295,7 +296,7 @@ value_of() {
 			| .total_value] | add // 0' "$1"
 }
 
-# share_of FILE LABEL: in percent of the root, with two decimals.
+# share_of FILE LABEL: value_of in percent of the root, with two decimals.
 share_of() {
 	awk -v value="$(value_of "$1" "$2")" -v total="$(total_of "$1")" \
 		'BEGIN { printf "%.2f\n", total ? 100 * value / total : 0 }'
@@ -303,7 +304,7 @@ share_of() {
 
 labels_of() { jq -r '.result[]?.profile_location_str' "$1" | sort -u; }
 
-# children_of FILE LABEL: labels right under it.
+# children_of FILE LABEL: the labels directly below LABEL.
 children_of() {
 	jq -r --arg wanted "$2" '
 		([.result[] | select(.profile_location_str == $wanted) | .node_id]) as $ids
@@ -333,21 +334,21 @@ expect_at_most() {
 	awk -v a="$2" -v m="$3" 'BEGIN { exit !(a <= m) }' || fail "$1 is $2, expected at most $3"
 }
 
-# Not grep -q: what it leaves unread would end the pipeline's other side with an error.
-expect_label() { labels_of "$1" | grep -xF -- "$2" >/dev/null || fail "no '$2' among: $(labels_of "$1" | head -n 40 | tr '\n' '|')"; }
-expect_no_label() { ! labels_of "$1" | grep -F -- "$2" || fail "'$2' should not be there"; }
+# Not grep -q: it stops reading at the first match, and the writer of the pipe then fails with EPIPE.
+expect_label() { labels_of "$1" | grep -xF -- "$2" >/dev/null || fail "no label '$2'; labels: $(labels_of "$1" | head -n 40 | tr '\n' '|')"; }
+expect_no_label() { ! labels_of "$1" | grep -F -- "$2" || fail "unexpected label '$2'"; }
 
-# expect_exact_sums FILE: each node's total is its self and the totals of its children.
+# expect_exact_sums FILE: the total of each node is its self value plus the totals of its children.
 expect_exact_sums() {
 	local wrong
 	wrong=$(jq -r '(reduce .result[1:][] as $node ({}; .[$node.parent_node_id] += $node.total_value)) as $sums
 		| .result[] | select(.total_value != .self_value + ($sums[.node_id] // 0))
 		| "\(.profile_location_str): \(.total_value), of \(.self_value) + \($sums[.node_id] // 0)"' "$1") ||
-		fail "$1 is no profile"
-	[ -z "$wrong" ] || fail "total is not self and children: $(head -n 5 <<<"$wrong" | tr '\n' '|')"
+		fail "$1 is not a profile"
+	[ -z "$wrong" ] || fail "a total is not the self value plus the children: $(head -n 5 <<<"$wrong" | tr '\n' '|')"
 }
 
-# request METHOD PATH [CURL_ARGUMENT...]: sets $status and $body; $status is 000 when there was no answer.
+# request METHOD PATH [CURL_ARGUMENT...]: sets $status and $body; $status is 000 if there was no answer.
 request() {
 	local method=$1 path=$2
 	shift 2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The commands of README.md, for the tests that run them as they are printed.
+# Extracts the commands of README.md, for the tests that run them word for word.
 
-# write_readme_blocks README FOLDER: each block of indented lines becomes the file FOLDER/WORD-N: the first word of its
-# section's heading, and its number within the section.
+# write_readme_blocks README FOLDER: writes each block of indented lines to the file FOLDER/WORD-N. WORD is the first word
+# of the section's heading, N the number of the block within the section.
 write_readme_blocks() {
 	mkdir -p "$2"
 	awk -v folder="$2" '

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the commands of README.md, word for word, on a bare Debian 12: a new root folder made by debootstrap, with nothing
-# but sudo, curl and what README says installed in it, and a clone of what is committed here. The kernel is the host's. The
-# Debian packages, which README names too, are built by deploy/debian/build.sh alone.
+# Runs the commands of README.md, word for word, on a bare Debian 12: debootstrap makes a new root folder that has only
+# sudo, curl and the packages that README lists, and a clone of the committed files. The kernel is the host's. This test
+# does not build the Debian packages that README mentions; deploy/debian/build.sh does.
 #
 #   sudo tests/readme/run.sh [--with-tests]
 #
-# Takes some ten minutes; --with-tests also runs `sudo ./tests/run.sh`, as README says. HEARTH_README_ROOT: the folder
-# of the root, which is kept (default: a new one in /var/tmp, removed at the end).
+# Takes some ten minutes. --with-tests also runs `sudo ./tests/run.sh`, as in README. HEARTH_README_ROOT: the folder of the
+# root, which the test then keeps (default: a new folder in /var/tmp, removed at the end).
 set -euo pipefail
 
 readonly SUITE=bookworm FIRST_LOOK_LIMIT_S=900 STOP_LIMIT_S=60
@@ -25,7 +25,7 @@ fail() {
 
 # ---- inside the root: run.sh inside [--with-tests]
 
-# run_block NAME...: as a user types them: a command that fails ends the block.
+# run_block NAME...: runs the commands of each block, as a user types them. A command that fails ends the block.
 run_block() {
 	local name
 	for name in "$@"; do
@@ -34,11 +34,11 @@ run_block() {
 	done
 }
 
-# Runs until Ctrl-C, as README says: which comes once the flame graph and the address of the page are printed.
+# Runs quickstart, and presses Ctrl-C after it has printed the flame graph and the address of the page.
 run_quickstart() {
 	local log=/tmp/quickstart.log pid deadline=$((SECONDS + FIRST_LOOK_LIMIT_S))
 	say "README, Try-1: $(cat /readme/Try-1)"
-	# A process group of its own for Ctrl-C, whose signal may be ignored where this script runs in the background.
+	# Ctrl-C reaches a process group. In the background the signals may be ignored: env restores them.
 	set -m
 	(cd /src/hearth && exec env --default-signal=HUP,INT,QUIT bash /readme/Try-1) >"$log" 2>&1 </dev/null &
 	pid=$!
@@ -51,7 +51,7 @@ run_quickstart() {
 	kill -INT -- -$pid
 	deadline=$((SECONDS + STOP_LIMIT_S))
 	while kill -0 $pid 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] || fail "quickstart does not stop: $(tail -n 5 "$log")"
+		[ $SECONDS -lt $deadline ] || fail "quickstart still runs after Ctrl-C: $(tail -n 5 "$log")"
 		sleep 1
 	done
 	grep -E '^100\.0 %.* Total ' "$log" >/dev/null || fail "quickstart printed no flame graph of Total: $(cat "$log")"
@@ -65,7 +65,7 @@ inside() {
 	say "blocks: $(cd /readme && echo *)"
 	run_quickstart
 	run_block Build-1 Install-1
-	say "README, from Install to Ask: the end-to-end test runs them"
+	say "README, sections Install to Ask: run by the end-to-end test"
 	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-in-README-profile-a-fleet.sh) ||
 		fail "README's walkthrough of a fleet ends with status $?"
 	[ -z "$with_tests" ] || run_block Try-3
@@ -74,7 +74,7 @@ inside() {
 # ---- outside
 
 host_mirror() {
-	# Not all of these exist.
+	# Some of these files do not exist.
 	{ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
 		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1
 }
@@ -100,9 +100,9 @@ outside() {
 	[ -e "$root/made" ] || make_root "$root"
 	rm -rf -- "$root/src/hearth" "$root/readme" "$root/var/lib/hearth-quickstart"
 	git clone -q --no-local "$repository" "$root/src/hearth"
-	# The mounts end with their namespace.
+	# The kernel removes the mounts when the last process of their namespace ends.
 	root=$root unshare --mount --propagation private bash -euc '
-		# A mount point, so that programs in it can make mount namespaces.
+		# The root must be a mount point, so that programs in it can create mount namespaces.
 		mount --bind "$root" "$root"
 		mount --rbind /proc "$root/proc"; mount --rbind /sys "$root/sys"; mount --rbind /dev "$root/dev"
 		mount -t tmpfs none "$root/run"
