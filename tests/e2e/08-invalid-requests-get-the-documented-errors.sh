@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whatever is sent, the answer is the one of the contract; the server, built with the sanitizers where they are at hand,
-# neither stumbles nor grows.
+# The server answers every invalid request as the API documents, and neither crashes nor leaks memory. The test uses the
+# server that was built with sanitizers, if there is one.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq zstd objcopy
 
-# A round of everything that is wrong costs no memory that lasts; allocators keep some.
+# Repeating all invalid requests must not make memory grow; allocators keep some of it.
 readonly MAX_GROWTH_KIB=24576 ROUNDS=3 RANDOM_BODIES=60
 
 if [ -x "$HEARTH_BUILD_SANITIZE/bin/hearth-symbolizer" ]; then
 	server_binary=$HEARTH_BUILD_SANITIZE/bin/hearth-symbolizer
-	# A short quarantine: freed memory shall show as free.
+	# A short quarantine, so that freed memory does not count as memory in use.
 	export ASAN_OPTIONS=quarantine_size_mb=1:malloc_context_size=20 UBSAN_OPTIONS=print_stacktrace=1
 else
 	say "no sanitized build in $HEARTH_BUILD_SANITIZE: the release build is tested"
@@ -26,7 +26,7 @@ valid='{"app_service":"x","profile_event_type":"on-cpu","profile_language_type":
 
 tracing() { request POST /v1/profile/ProfileTracing -H 'Content-Type: application/json' --data-binary "$1"; }
 
-# expect_envelope WHAT STATUS OPT_STATUS: all four keys, whatever happened, and a reason.
+# expect_envelope WHAT STATUS OPT_STATUS: the answer has all four keys and a reason.
 expect_envelope() {
 	[ "$status" = "$2" ] || fail "$1: status $status, expected $2: $body"
 	jq -e --arg opt "$3" 'keys == ["DESCRIPTION", "OPT_STATUS", "debug", "result"] and .OPT_STATUS == $opt
@@ -35,7 +35,7 @@ expect_envelope() {
 
 refused_bodies() {
 	printf '%s\n' '' 'no json' '[]' '"text"' '42' 'null' '{' '{"app_service":}' '{}'
-	# Each required key missing, zero or empty, null, and of another type.
+	# Each required key: missing, null, of other types, and zero or empty.
 	local key
 	for key in profile_event_type profile_language_type time_start time_end; do
 		jq -c "del(.$key)" <<<"$valid"
@@ -87,10 +87,10 @@ check_tracing() {
 	expect_envelope "a body of 2 MiB" 413 INVALID_POST_DATA
 	request GET /v1/profile/ProfileTracing
 	[ "$status" = 405 ] || fail "GET of a POST path: $status"
-	say "$count wrong ProfileTracing bodies were refused"
+	say "$count invalid ProfileTracing bodies were refused"
 }
 
-# ---- everything else ------------------------------------------------------------------------------------------------
+# ---- all other paths ------------------------------------------------------------------------------------------------
 
 # refused WHAT STATUSES METHOD PATH [CURL_ARGUMENT...]: STATUSES is a regular expression
 refused() {
@@ -106,10 +106,10 @@ make_bodies() {
 	zstd -q -f "$work/noise" -o "$work/noise.zst"
 	head -c 5000 "$work/noise.zst" >"$work/cut.zst"
 	printf '\x28\xb5\x2f\xfd' >"$work/magic.zst"
-	# 300 MiB of zeros in a few KiB: more than a batch may ever be.
+	# 300 MiB of zeros in a few KiB: larger than any batch may be.
 	head -c 314572800 /dev/zero | zstd -q -f -o "$work/bomb.zst"
 	head -c 9437184 /dev/urandom >"$work/too_large"
-	# A batch that says nothing of itself: format 1, nothing else.
+	# A batch with nothing but the format version 1.
 	printf '\x08\x01' | zstd -q -f -o "$work/empty_batch.zst"
 	: >"$work/nothing"
 	head -c 3000 "$server_binary" >"$work/cut.elf"
@@ -153,7 +153,7 @@ check_paths() {
 	refused "a large header" '400|413|431|500' GET /v1/services -H "X-Large: $(printf 'x%.0s' {1..100000})"
 }
 
-# Random bytes to every path that takes a body: always the sender's fault, never ours.
+# Random bytes to every path that takes a body: the answer is a client error (4xx), never a server error.
 check_random_bodies() {
 	local i path
 	for ((i = 0; i < RANDOM_BODIES; i++)); do
@@ -165,7 +165,7 @@ check_random_bodies() {
 	done
 }
 
-# Connections that say half of what they began, or nothing.
+# Connections on which a request is never completed, or never begins.
 check_half_requests() {
 	local i fd
 	for ((i = 0; i < 40; i++)); do
@@ -173,7 +173,7 @@ check_half_requests() {
 		printf 'POST /v1/ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\nhalf' >&"$fd"
 		exec {fd}>&-
 	done
-	server_is_ready || fail "the server does not answer after half requests"
+	server_is_ready || fail "the server does not answer after incomplete requests"
 }
 
 resident_kib() { sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$server_pid/status"; }
@@ -187,13 +187,13 @@ for ((round = 0; round < ROUNDS; round++)); do
 	check_random_bodies
 	check_half_requests
 	server_is_ready || fail "the server is not ready after round $round"
-	# The first round fills caches and pools.
+	# Caches and pools fill up in the first round.
 	[ $round -gt 0 ] || after_first=$(resident_kib)
 done
 expect_at_most "growth of the server's memory after the first round, in KiB" $(($(resident_kib) - after_first)) $MAX_GROWTH_KIB
 
-# An orderly end; under the sanitizers it is also where leaks would be told.
+# The server ends in order. With sanitizers this is also when leaks are reported.
 kill -TERM "$server_pid"
 if wait "$server_pid"; then status=0; else status=$?; fi
 expect_equal "exit status of the server" "$status" 0
-! grep -E 'AddressSanitizer|LeakSanitizer|runtime error' "$work/server.log" || fail "the sanitizers found something"
+! grep -E 'AddressSanitizer|LeakSanitizer|runtime error' "$work/server.log" || fail "the sanitizers found a defect"

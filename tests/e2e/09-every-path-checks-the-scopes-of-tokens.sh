@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# With tokens nothing is open but health and the page's files; each token does what its scopes say and no more.
+# A server with tokens answers only health and the page's files without one. A token allows what its scopes allow, no more.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ for scope in ingest upload read admin; do
 	add_token $scope
 done
 
-# ---- without tokens no other address than loopback
+# ---- without tokens the server listens on loopback addresses only
 if timeout 20 "$HEARTH_BUILD/bin/hearth-symbolizer" --listen "0.0.0.0:$(free_port)" --data "$work/open" >"$work/open.log" 2>&1; then
 	fail "the server listens on every address without tokens"
 fi
@@ -26,7 +26,7 @@ grep -F -- --tokens "$work/open.log" >/dev/null || fail "the refusal does not na
 
 start_server --tokens "$tokens"
 
-# method path: the scopes that may
+# Each line: method, path, the scopes that may use it.
 id=0123456789abcdef0123456789abcdef01234567
 guarded="
 POST   /v1/profile/ProfileTracing  read
@@ -81,7 +81,7 @@ for path in /healthz /readyz /; do
 	expect_equal "$path without a token" "$status" 200
 done
 
-# ---- an agent with a token delivers, one without says why it cannot
+# ---- an agent with a token delivers batches; one without logs why it cannot
 printf '%s\n' "$(token_of ingest)" >"$work/agent-token"
 start_agent --token_file "$work/agent-token"
 from=$(now_s)
@@ -97,5 +97,5 @@ stop_agent
 
 agent_spool=$work/spool2
 start_agent
-tells_why() { grep -iE '401|token' "$work/agent.log" >/dev/null; }
-expect_within 40s tells_why
+logs_the_reason() { grep -iE '401|token' "$work/agent.log" >/dev/null; }
+expect_within 40s logs_the_reason

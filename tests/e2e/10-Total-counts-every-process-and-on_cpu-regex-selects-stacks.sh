@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Total is the whole host in three levels; on_cpu.regex chooses whose stacks are taken, not whose time is counted.
+# Total shows the whole host in three levels. on_cpu.regex selects the processes with stacks; it does not change times.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -24,7 +24,7 @@ expect_label "$work/total.json" "[p] shares"
 expect_label "$work/total.json" "[p] in_library"
 expect_label "$work/total.json" "[t] ingest"
 expect_label "$work/total.json" "[t] second-name"
-# The main thread called itself MainThread: the process keeps the name it was started under.
+# The main thread renamed itself to MainThread: the process keeps the name that it was started with.
 expect_label "$work/total.json" "[p] rename_threads"
 expect_no_label "$work/total.json" "MainThread"
 expect_no_label "$work/total.json" work_a
@@ -34,21 +34,21 @@ depth=$(jq '.result as $n | INDEX($n[]; .node_id) as $by
 	| [$n[] | [recurse($by[.parent_node_id] // empty)] | length] | max' "$work/total.json")
 expect_equal "levels of Total" "$depth" 3
 
-# in_library has its main thread only: its time is the self value of [p].
+# in_library has no thread but the main thread: its time is the self value of [p].
 expect_equal "self value of [p] in_library" \
 	"$(jq '.result[] | select(.profile_location_str == "[p] in_library") | .self_value' "$work/total.json")" \
 	"$(value_of "$work/total.json" "[p] in_library")"
 
-# All CPUs are busy, so Total is the wall clock times their number.
+# All CPUs are busy: Total is the wall time multiplied by the number of CPUs.
 expect_near "Total, in microseconds" "$(total_of "$work/total.json")" $((WINDOW_S * 1000000 * $(nproc))) $((WINDOW_S * 100000 * $(nproc)))
 
-# Both views of one process agree.
+# Total and the service's profile agree on one process.
 wait_for_name work_a shares "$from" "$to"
 fetch_profile "$work/shares.json" shares "$from" "$to"
 expect_equal "shares in Total and by itself" "$(value_of "$work/total.json" "[p] shares")" "$(total_of "$work/shares.json")"
 expect_label "$work/shares.json" work_a
 
-# No stacks were taken of the other; the answer says so, and it is no service.
+# The agent took no stacks of in_library: the result is empty, with a description, and it is not listed as a service.
 query_profile in_library "$from" "$to" >"$work/left_out.json"
 expect_equal "result for a process without stacks" "$(jq -c '.OPT_STATUS, (.result | length)' "$work/left_out.json" | tr '\n' ' ')" \
 	'"SUCCESS" 0 '

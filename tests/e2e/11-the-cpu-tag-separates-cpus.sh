@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# With on_cpu.cpu, samples know their CPU: a program that is bound to one appears there and nowhere else.
+# With on_cpu.cpu, samples have their CPU: a program bound to one CPU has samples of that CPU only.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq taskset
@@ -24,7 +24,7 @@ expect_equal "time of shares on CPU 1" "$(on_cpu shares 1)" "$(total_of "$work/s
 expect_equal "time of in_library on CPU 1" "$(on_cpu in_library 1)" 0
 expect_at_least "time of in_library on CPU 0" "$(on_cpu in_library 0)" 1000000
 
-# Grouped, the second level names the CPU, threads come third.
+# When grouped by CPU, the CPU is the second level, and threads are the third.
 fetch_profile "$work/grouped.json" shares "$from" "$to" '{"group_by": "cpu"}'
 expect_equal "groups" "$(children_of "$work/grouped.json" shares)" "[g] cpu=1"
 expect_equal "below the group" "$(children_of "$work/grouped.json" "[g] cpu=1" | tr '\n' ' ')" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first thing that anybody does with Hearth.
+# quickstart.sh, which most users run first.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl setsid
@@ -14,8 +14,8 @@ data=$work/data
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 
-of_ours() { pgrep -f -- "$HEARTH_BUILD/bin/hearth-(agent|symbolizer).*$server_port" || true; }
-nothing_is_left() { [ -z "$(of_ours)" ]; }
+our_processes() { pgrep -f -- "$HEARTH_BUILD/bin/hearth-(agent|symbolizer).*$server_port" || true; }
+nothing_is_left() { [ -z "$(our_processes)" ]; }
 
 expect_clean() {
 	expect_within 20s nothing_is_left
@@ -24,11 +24,11 @@ expect_clean() {
 	port_is_free "$server_port" || fail "port $server_port is still in use"
 }
 
-# ---- its files belong to root, and the server of the packages has a user: each has a folder
+# ---- quickstart runs as root, the packaged server as another user: each has a data folder
 "$quickstart" --help >"$work/help"
-grep -F "(default: /var/lib/hearth-quickstart)" "$work/help" >/dev/null || fail "the default folder: $(cat "$work/help")"
+grep -F "(default: /var/lib/hearth-quickstart)" "$work/help" >/dev/null || fail "--help does not name the default folder: $(cat "$work/help")"
 
-# ---- it shows this host, and stops by itself
+# ---- quickstart shows this host, and stops after its duration
 start_workload shares 120
 started=$SECONDS
 "$quickstart" --duration 20 --port "$server_port" --data "$data" </dev/null >"$work/quickstart.log" 2>&1 ||
@@ -39,9 +39,9 @@ grep -F "work_a" "$work/quickstart.log" >/dev/null || fail "the busiest function
 grep -F "$server_url/" "$work/quickstart.log" >/dev/null || fail "the page's address is not shown"
 expect_clean
 
-# ---- Ctrl-C stops it, and what was stored is still there the next time
+# ---- Ctrl-C stops quickstart; the next run has the stored data
 : >"$work/second.log"
-# A script's background commands ignore SIGINT, which they could then not take back.
+# Background commands of a script ignore SIGINT, and the program could not undo that: env restores the default.
 env --default-signal=INT DEBUGINFOD_URLS="file:///nowhere http://127.0.0.1:1" \
 	setsid "$quickstart" --port "$server_port" --data "$data" </dev/null >"$work/second.log" 2>&1 &
 quickstart_pid=$!
@@ -50,27 +50,27 @@ is_running() { grep -F "running until Ctrl-C" "$work/second.log" >/dev/null; }
 expect_within 60s is_running
 curl -sS -m 10 "$server_url/v1/services?last=1h" | grep -F '"shares"' >/dev/null || fail "the data of the first run is gone"
 curl -sS -m 10 "$server_url/v1/debuginfo/0123456789abcdef/status" | grep -F '"upstream":true' >/dev/null ||
-	fail "DEBUGINFOD_URLS has not become the server's upstream"
+	fail "the server does not use DEBUGINFOD_URLS as upstream"
 
-# ---- a second one says who has the port
+# ---- a second quickstart names the program that uses the port
 if "$quickstart" --port "$server_port" --data "$work/other" </dev/null >"$work/in_use.log" 2>&1; then
-	fail "two quickstarts on one port"
+	fail "two quickstarts run on one port"
 fi
 grep -E "port $server_port is in use by hearth-symbol.*--port" "$work/in_use.log" >/dev/null ||
-	fail "does not say who has the port: $(cat "$work/in_use.log")"
+	fail "the message does not name the program that uses the port: $(cat "$work/in_use.log")"
 
-# Twice at once, as an impatient person does.
+# SIGINT twice in a row, as from an impatient user.
 kill -INT "$quickstart_pid"
 kill -INT "$quickstart_pid"
 expect_within 20s has_ended "$quickstart_pid"
 expect_clean
 
-# ---- without the right to
+# ---- without root
 if command -v setpriv >/dev/null; then
 	cp "$quickstart" "$work/quickstart.sh"
 	chmod 755 "$work"
 	if setpriv --reuid=65534 --regid=65534 --clear-groups bash "$work/quickstart.sh" >"$work/not_root.log" 2>&1; then
 		fail "quickstart ran without root"
 	fi
-	grep -F "must be run as root" "$work/not_root.log" >/dev/null || fail "does not say that it needs root"
+	grep -F "must be run as root" "$work/not_root.log" >/dev/null || fail "the message does not say that quickstart needs root"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The web page in a real browser, over real data: what it checks is in tests/e2e/page.
+# The web page in a real browser, with real data. tests/e2e/page has the checks.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ from=$(now_s)
 start_workload shares 120
 expect_within 40s has_samples shares "$from" $((from + 600))
 wait_for_coverage $((from + 10))
-# While names are pending the page asks again by itself, and the graph changes under the pointer.
+# While names are pending, the page repeats its query, which would change the graph under the pointer.
 wait_for_name work_a shares "$from" $((from + 600))
 
 tests=("$e2e_root"/tests/e2e/page/*.test.mjs)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Off-CPU: the time of sleeps, locks, conditions, pipes and reads of a disk is what the program itself measures, in
-# microseconds, on stacks whose kernel frames name the reason. A thread that is moved to another CPU while it waits is
-# in, and nothing of it runs unless it is asked for.
+# Off-CPU profiles: the time of sleeps, locks, conditions, pipes and disk reads agrees with the program's own measurement,
+# in microseconds, and kernel frames name the reason. The waits of a thread that moves to another CPU meanwhile are
+# included. If off-CPU profiling is disabled, none of its BPF programs is loaded.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq bpftool
 
 readonly WINDOW_S=10 OFF_CPU='{"profile_event_type": "off-cpu"}'
 
-# "id name" of each BPF program that the agent holds.
+# agent_programs: "id name" of each BPF program that the agent holds.
 agent_programs() {
 	local id
 	for id in $(sed -n 's/^prog_id:[[:space:]]*//p' /proc/"$agent_pid"/fdinfo/* 2>/dev/null | sort -un); do
@@ -24,7 +24,7 @@ need_workload stuck
 
 start_agent --off_cpu.disabled=false --off_cpu.cpu 1
 dd if=/dev/urandom of="$work/disk" bs=1M count=16 conv=fsync status=none
-# Where the file lies in memory (tmpfs) there is no reading past the page cache.
+# On tmpfs no read goes past the page cache.
 disk=$work/disk
 dd if="$disk" of=/dev/null bs=1M count=1 iflag=direct status=none 2>/dev/null || disk=
 
@@ -46,9 +46,9 @@ while read -r function count waited_us; do
 	expect_at_least "$function: waits" "$count" 10
 	expect_near "$function, in microseconds" "$(value_of "$work/waits.json" "$function")" "$waited_us" $((waited_us / 50))
 done <"$work/truth"
-[ -n "$disk" ] || say "no disk below $work: reads of it were not looked at"
+[ -n "$disk" ] || say "$work is not on a disk: disk reads were not checked"
 
-# below FUNCTION: all labels under it.
+# below FUNCTION: all labels below it.
 below() {
 	jq -r --arg wanted "$1" '
 		(.result | INDEX(.node_id)) as $nodes
@@ -61,12 +61,12 @@ expect_below wait_for_mutex futex_wait
 expect_below wait_for_condition futex_wait
 expect_below wait_for_pipe '(anon_)?pipe_read'
 [ -z "$disk" ] || expect_below wait_for_disk '.*(dio|direct).*'
-# What was waited on is the leaf: nothing of the tracing that looks on.
+# The leaf is the kernel function that waits, not a function of the tracing.
 expect_equal "leaves" "$(jq -r '.result as $all | ($all | map(.parent_node_id)) as $parents
 	| [$all[] | select(.node_id as $id | $parents | index([$id]) | not) | .profile_location_str] | unique | join(" ")' \
 	"$work/waits.json")" "[k] __schedule"
 
-# ---- moved while it waited
+# ---- threads that move to another CPU while they wait
 read -r moves waited_us <"$work/moved"
 fetch_profile "$work/moved.json" stuck "$from" "$to" "$OFF_CPU"
 if [ "$(nproc)" -ge 2 ]; then
@@ -74,16 +74,16 @@ if [ "$(nproc)" -ge 2 ]; then
 fi
 expect_near "time of waits across CPUs" "$(value_of "$work/moved.json" wait_for_move)" "$waited_us" $((waited_us / 50))
 fetch_profile "$work/cpus.json" stuck "$from" "$to" '{"profile_event_type": "off-cpu", "group_by": "cpu"}'
-say "CPUs that were left: $(children_of "$work/cpus.json" stuck | tr '\n' ' ')"
-[ "$(nproc)" -lt 2 ] || expect_equal "CPUs that were left" "$(children_of "$work/cpus.json" stuck | wc -l)" 2
+say "CPUs on which waits began: $(children_of "$work/cpus.json" stuck | tr '\n' ' ')"
+[ "$(nproc)" -lt 2 ] || expect_equal "CPUs on which waits began" "$(children_of "$work/cpus.json" stuck | wc -l)" 2
 
 expect_equal "waits lost" "$(agent_metric off_cpu_lost_total)" 0
 expect_equal "stacks lost" "$(agent_metric stacks_lost_total)" 0
 
-# ---- disabled, as by default: no program watches context switches for this agent
+# ---- disabled, the default: the agent loads no program at context switches
 stop_agent
 rm -f "$agent_metrics"
 start_agent
 agent_programs >"$work/programs"
-grep -q hearth_on_cpu_tick "$work/programs" || fail "the agent's programs cannot be seen: $(tr '\n' ' ' <"$work/programs")"
+grep -q hearth_on_cpu_tick "$work/programs" || fail "the agent's programs are not listed: $(tr '\n' ' ' <"$work/programs")"
 ! grep -E 'hearth_on_switch|hearth_on_thread|hearth_walk' "$work/programs" || fail "off-CPU programs are loaded though disabled"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A thread whose stack is dropped from the page tables every 5 ms: each of its samples is finished by the thread itself,
-# by call frame information and by frame pointers alike, and no tick is counted twice or not at all. In a system call
-# that takes longer than a sample may wait, one sample or two are cut; the page is touched for those that follow.
+# A program drops its stack from the page tables every 5 ms. Each incomplete sample is completed in the context of the
+# thread, by call frame information and by frame pointers alike, and every tick is counted once. If a system call takes
+# longer than a sample may wait, one or two samples are cut; the agent then touches the page for the next samples.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -27,7 +27,7 @@ take_report() {
 }
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
-# The first samples tell the agent of the programs.
+# With the first samples the agent looks up the programs.
 next_second
 sleep_until $((second + 2))
 take_report "$work/first.metrics"
@@ -46,18 +46,18 @@ for program in absent_stack absent_stack_fp; do
 	wait_for_name $ROOT $program "$from" "$to"
 	fetch_profile "$work/$program.json" $program "$from" "$to"
 	expect_at_least "time of $program, in ms" $(($(total_of "$work/$program.json") / 1000)) $((WINDOW_S * 50))
-	expect_near "share of $program from the stack's beginning" "$(share_of "$work/$program.json" $ROOT)" 100 0.5
+	expect_near "share of $program with the outermost frame" "$(share_of "$work/$program.json" $ROOT)" 100 0.5
 	expect_near "share in system calls" "$(share_of "$work/$program.json" read_above_absent_pages)" 50 10
 done
 
 scheduled=$(increase_of stacks_deferred_total)
 outcomes=$(increase_of stacks_deferred_by_outcome_total)
-whole=$(increase_of 'stacks_deferred_by_outcome_total{outcome="whole"}')
-say "deferred $scheduled, of them whole $whole; pages read $(increase_of 'absent_pages_total{outcome="by-thread"}')"
+complete=$(increase_of 'stacks_deferred_by_outcome_total{outcome="whole"}')
+say "deferred $scheduled, of these complete $complete; pages read $(increase_of 'absent_pages_total{outcome="by-thread"}')"
 expect_at_least "deferred stacks" "$scheduled" $((WINDOW_S * 5))
 expect_near "outcomes of deferred stacks" "$outcomes" "$scheduled" 4
-# Others on this host may exec or exit with a page missing.
-expect_at_least "deferred stacks that are whole, in percent" $((100 * whole / outcomes)) 95
+# Other programs on this host may call execve() or exit while a page is missing.
+expect_at_least "deferred stacks that are complete, in percent" $((100 * complete / outcomes)) 95
 
 expected=$(increase_of ticks_expected_total)
 accounted=$(increase_of ticks_total)
@@ -74,7 +74,7 @@ late_is_counted() {
 }
 expect_within 60s late_is_counted
 late=$(increase_of 'stacks_deferred_by_outcome_total{outcome="late"}')
-expect_at_least "pages touched meanwhile" "$(increase_of 'absent_pages_total{outcome="touched"}')" 1
+expect_at_least "pages touched during the system call" "$(increase_of 'absent_pages_total{outcome="touched"}')" 1
 expect_at_most "samples that were late" "$late" $(($(increase_of 'ticks_total{outcome="sampled"}') / 5))
-# Those of this moment may still wait.
+# Samples deferred at this moment may still be waiting.
 expect_near "outcomes of deferred stacks" "$(increase_of stacks_deferred_by_outcome_total)" "$(increase_of stacks_deferred_total)" 16

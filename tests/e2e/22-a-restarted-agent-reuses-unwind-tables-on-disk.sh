@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Unwind tables are kept on disk: the second start of an agent takes them from there, and has whole stacks at once. A
-# damaged file is made anew; a disk that is full is told once, and sampling goes on.
+# The agent keeps unwind tables on disk. At its second start it loads them and has complete stacks at once. It compiles the
+# table of a damaged file again. It logs a full disk once, and continues to sample.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3
@@ -24,9 +24,9 @@ readonly BUSY_NAME=hearth-busy KEPT_TABLES=4
 tables() { awk -v outcome="$1" '$1 == "hearth_agent_unwind_tables_total{outcome=\"" outcome "\"}" { print $2 }' "$agent_metrics"; }
 
 # Number of undamaged table files: this test truncates files to 1000 or 0 bytes.
-whole_files() { find "$work/unwind" -name '*.table' -size +1000c | wc -l; }
+undamaged_files() { find "$work/unwind" -name '*.table' -size +1000c | wc -l; }
 
-are_on_disk() { [ "$(whole_files)" -ge $KEPT_TABLES ]; }
+are_on_disk() { [ "$(undamaged_files)" -ge $KEPT_TABLES ]; }
 are_from_disk() { [ "$(tables cached)" -ge $KEPT_TABLES ]; }
 are_compiled() { [ "$(tables compiled)" -ge $KEPT_TABLES ]; }
 
@@ -58,27 +58,27 @@ expect_equal "tables from disk at the first start" "$cached" 0
 first_us=$compile_us
 expect_equal "mode of the folder" "$(stat -c %a "$work/unwind")" 700
 
-files_before=$(whole_files)
+files_before=$(undamaged_files)
 run_agent "second start" are_from_disk
-expect_equal "table files after the second start" "$(whole_files)" "$files_before"
+expect_equal "table files after the second start" "$(undamaged_files)" "$files_before"
 expect_at_most "microseconds spent compiling at the second start" "$compile_us" $((first_us / 4))
-# Among its first samples are stacks that end where they should: tables were there before the process was.
+# Already the first samples are complete: the tables were loaded before the process was looked up.
 expect_equal "frames without a table" "$(agent_metric frames_without_table_total)" 0
 
-# Torn files, as a crash leaves them, some of them empty.
+# Truncated and empty files, as a crash leaves them.
 torn=0
 for file in "$work/unwind"/*.table; do
 	truncate -s $((torn++ % 2 * 1000)) "$file"
 done
 run_agent "start with damaged files" are_on_disk
 expect_equal "tables from damaged files" "$cached" 0
-run_agent "start after that" are_from_disk
+run_agent "start after damaged files" are_from_disk
 
-# A folder on a disk of 32 KiB.
+# The folder is on a file system of 32 KiB.
 rm -rf "$work/unwind"
 mkdir -m 700 "$work/unwind"
 mount -t tmpfs -o size=32k,mode=0700 none "$work/unwind"
 at_exit+=("umount '$work/unwind'")
 run_agent "start on a full disk" are_compiled
 expect_at_least "tables compiled on a full disk" "$compiled" $KEPT_TABLES
-expect_equal "lines about it" "$(grep -c 'cannot write to unwind.cache_folder' "$work/agent.log")" 1
+expect_equal "log lines about the full disk" "$(grep -c 'cannot write to unwind.cache_folder' "$work/agent.log")" 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Go calls C on another stack, and C calls Go back: the stacks are whole, with the frames of both, and end where the
-# goroutine began. Stripped, the same program has the same ends: its rows come from Go's own table of functions.
+# Go calls C on another stack, and C calls back Go. The stacks are complete, with the frames of both languages, up to the
+# start of the goroutine. The stripped program has the same stacks: the agent takes its rows from Go's function table.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ build_program() {
 		HOME=$work GOCACHE=$work/cache GOFLAGS=-buildvcs=false nice go build -o "$work/go_cgo" .) >"$work/go.log" 2>&1 ||
 		fail "go build: $(tail -n 3 "$work/go.log")"
 	strip -o "$work/go_stripped" "$work/go_cgo"
-	! readelf -SW "$work/go_stripped" | grep -q debug_frame || fail "the stripped program is not"
+	! readelf -SW "$work/go_stripped" | grep -q debug_frame || fail "the stripped program still has .debug_frame"
 }
 
 build_program
@@ -35,19 +35,19 @@ done
 goexit=$(labels_of "$work/go.json" | grep -E '^runtime.goexit(\.abi0)?$')
 asmcgocall=$(labels_of "$work/go.json" | grep -E '^runtime.asmcgocall(\.abi0)?$')
 
-expect_at_least "percent that begin where a goroutine begins" "$(share_of "$work/go.json" "$goexit")" 95
+expect_at_least "percent that reach the start of a goroutine" "$(share_of "$work/go.json" "$goexit")" 95
 children_of "$work/go.json" runtime.cgocall | grep -qxF "$asmcgocall" || fail "asmcgocall is not called by cgocall"
 children_of "$work/go.json" "$asmcgocall" | grep -qxF c_work || fail "c_work is not called by asmcgocall"
-# All that is in C functions is below the Go function that called them.
+# Everything in C functions is below the Go function that called them.
 expect_near "share of callsC" "$(share_of "$work/go.json" main.callsC)" "$(share_of "$work/go.json" c_work)" 1
-# Go that is called back is below the C function, which is below Go again.
+# Go functions called from C are below the C function, which is below Go functions.
 expect_at_least "percent of spinInGo" "$(share_of "$work/go.json" main.spinInGo)" 15
 expect_near "share of isCalledBack" "$(share_of "$work/go.json" main.isCalledBack)" \
 	"$(share_of "$work/go.json" main.spinInGo)" 2
 children_of "$work/go.json" crosscall2 | grep -q cgocallback || fail "cgocallback is not called by crosscall2"
 end_process "$background_pid"
 
-# Without names: how deep the stacks are tells that they are the same.
+# Without names, the depth of the stacks shows that they are complete.
 start_background stripped "$work/go_stripped" 120
 expect_within 30s has_samples go_stripped "$(now_s)" $(($(now_s) + 60))
 next_second

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program unloads a library and loads another to the same address, several times a second: no stack has the one where
-# the other was.
+# A program unloads a library and loads another one at the same address, several times a second. The caller of each library
+# never has a frame of the other library below it.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -19,11 +19,11 @@ wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))
 next_second
 from=$second
 sleep_until $((from + 4))
-is_alive "$workload_pid" || fail "the workload ended: its libraries were not at one address"
+is_alive "$workload_pid" || fail "the workload ended: its libraries were not loaded at the same address"
 wait_for_coverage $((from + 4))
 fetch_profile "$work/turns.json" swap_libraries "$from" $((from + 3))
 
-# below LABEL: all that is anywhere below it.
+# below LABEL: all labels below it, at any depth.
 below() {
 	jq -r --arg wanted "$1" '
 		.result as $nodes | INDEX($nodes[]; .node_id) as $by_id
@@ -34,7 +34,7 @@ below() {
 for turn in a:b b:a; do
 	say "below below_${turn%:*}: $(below "below_${turn%:*}" | tr '\n' ' ')"
 	below "below_${turn%:*}" | grep -qxF "[l] work_of_${turn%:*}" || fail "no work_of_${turn%:*}"
-	! below "below_${turn%:*}" | grep -xF "[l] work_of_${turn#*:}" || fail "work_of_${turn#*:} is taken for the other"
+	! below "below_${turn%:*}" | grep -xF "[l] work_of_${turn#*:}" || fail "work_of_${turn#*:} is below the caller of the other library"
 done
 share=$(awk -v a="$(share_of "$work/turns.json" "[l] work_of_a")" -v b="$(share_of "$work/turns.json" "[l] work_of_b")" 'BEGIN { print a + b }')
-expect_at_least "percent with the name of their function" "$share" 95
+expect_at_least "percent with a named function" "$share" 95

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The C library musl has no call frame information and keeps no frame pointers: stacks through it, in callbacks of its
-# qsort, in signal handlers and in threads, end where the program and its threads begin; linked statically or not.
+# The C library musl has no call frame information and no frame pointers. Stacks through its qsort() callbacks, signal
+# handlers and threads are complete, in statically and in dynamically linked programs.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -30,12 +30,12 @@ for program in musl_static musl_dynamic; do
 		expect_at_least "$program: percent of $label" "$(share_of "$work/$program.json" $label)" 5
 	done
 	start=$(share_of "$work/$program.json" _start)
-	# In the shared library __clone has a name that is not exported: what else is outermost is the threads' part.
+	# The shared library does not export the name of __clone: the share of the thread is used instead.
 	thread=$(share_of "$work/$program.json" in_thread)
 	main=$(share_of "$work/$program.json" main)
-	expect_near "$program: percent below _start, beside those below main" "$start" "$main" 2
+	expect_near "$program: percent below _start, compared with those below main" "$start" "$main" 2
 	expect_at_least "$program: percent in main and in the thread" "$(awk -v a="$main" -v b="$thread" 'BEGIN { print a + b }')" 97
 	[ $program = musl_dynamic ] ||
-		expect_near "$program: percent below __clone, beside those in the thread" \
+		expect_near "$program: percent below __clone, compared with those in the thread" \
 			"$(share_of "$work/$program.json" __clone)" "$thread" 2
 done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiled with -O2 -fomit-frame-pointer: 400 levels of recursion with frames of several sizes, two functions that call
-# each other, a frame that is aligned and of variable size. Each stack is the exact sequence of functions, to _start.
+# Programs compiled with -O2 -fomit-frame-pointer: 400 levels of recursion with frames of several sizes, two functions that
+# call each other, and an aligned frame of variable size. Each stack is the exact sequence of functions, up to _start.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"

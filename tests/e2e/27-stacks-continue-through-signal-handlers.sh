@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A handler's stack goes on in the code that the signal interrupted: called by raise(), on a stack of its own, and by a
-# timer at any instruction of a program that spends its time in prologues, epilogues and the C library.
+# The stack of a signal handler continues in the interrupted code. The handler is called by raise(), on a separate stack,
+# and by a timer at any instruction of a program that spends its time in prologues, epilogues and the C library.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"

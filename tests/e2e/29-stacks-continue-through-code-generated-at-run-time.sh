@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Machine code that a program made, without call frame information but with frame pointers, between functions that have
-# the former and not the latter. Code that has a zero where others have the frame pointer is not the end of a stack: what
-# is above it is not known, and the stack says so. A function that a context was made for is one.
+# Machine code generated at run time, with frame pointers but without call frame information, between functions with call
+# frame information and no frame pointers. If generated code has zero in the frame pointer register, the stack is marked as
+# incomplete, because its callers are unknown. The first function of a context (makecontext()) is a complete end of a stack.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"

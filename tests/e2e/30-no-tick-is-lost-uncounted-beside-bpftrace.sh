@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# While a classic tracepoint's program runs, the kernel calls no perf event's program on that CPU. With bpftrace at every
-# system call that concerns nearly every second tick of a program that makes many. They are taken all the same.
+# While a program on a classic tracepoint runs, the kernel runs no perf event program on that CPU. With bpftrace at every
+# system call, this affects nearly every second tick of a program with many system calls. The agent samples them anyway.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq bpftrace mountpoint unshare
@@ -11,7 +11,7 @@ readonly WINDOW_S=12
 
 start_server
 start_agent
-# In a mount namespace of its own: what the host has mounted stays as it is.
+# In a private mount namespace, so that the mounts of the host do not change.
 start_background bpftrace unshare --mount sh -c '
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing &&
 	exec bpftrace -e "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }"'
@@ -35,5 +35,5 @@ wait_for_coverage "$((to + 1))"
 wait_for_name call_the_kernel small_syscalls "$from" "$to"
 expect_cpu_time small_syscalls "$cpu_us" "$from" "$to"
 expect_at_least "share of call_the_kernel" "$(share_of "$work/time.json" call_the_kernel)" 95
-# The interrupt in which these samples are taken is not what the program did.
+# The interrupt in which these samples are taken is not part of the program's stack.
 expect_no_label "$work/time.json" hrtimer_interrupt

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# While a BPF map is changed by the system call, the kernel calls no perf event's program on that CPU. A program that
-# does little else has its samples all the same.
+# While the bpf() system call updates a map, the kernel runs no perf event program on that CPU. A program that does little
+# else is sampled anyway.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq

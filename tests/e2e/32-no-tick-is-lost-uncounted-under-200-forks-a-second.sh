@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A host that starts hundreds of programs a second keeps the agent changing its maps; no tick goes missing over it.
+# A host that starts hundreds of programs a second makes the agent update its maps all the time; no tick is lost by that.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# In a PID namespace of its own /proc shows other processes under the pids that the kernel tells: the agent does not
-# start there, and says in one line what to do.
+# In another PID namespace /proc lists processes under other pids than those that the kernel reports. The agent does not
+# start there, and logs one line with the remedy.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools unshare
@@ -12,4 +12,4 @@ timeout 20 unshare --pid --fork --mount-proc "$HEARTH_BUILD/bin/hearth-agent" --
 	--spool "$work/spool" >"$work/agent.log" 2>&1 || result=$?
 expect_equal "exit status" $result 1
 expect_equal "lines" "$(wc -l <"$work/agent.log")" 1
-grep -F 'hostPID: true' "$work/agent.log" || fail "no word of what to do"
+grep -F 'hostPID: true' "$work/agent.log" || fail "the message does not name the remedy"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs without frame pointers that live for three ticks or so: each of their stacks reaches _start, though none of
-# them was known to the kernel side when its first tick came.
+# Programs without frame pointers that run for about three ticks: each of their stacks reaches _start, although the BPF
+# programs knew nothing of the process at its first tick.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -11,8 +11,8 @@ need_tools curl jq
 
 readonly RUNS=60 MILLISECONDS=40 DEPTH=50
 
-# whole_and_all FILE: of the time in short_lived_work, what lies below _start and all of the descent; and all of it
-whole_and_all() {
+# complete_and_all FILE: prints two times in short_lived_work: on stacks with the full recursion and _start, and in total.
+complete_and_all() {
 	jq -r --argjson depth "$DEPTH" '
 		(.result | map({key: .node_id, value: .}) | from_entries) as $nodes
 		| [.result[] | select(.profile_location_str == "short_lived_work")
@@ -34,14 +34,14 @@ for ((run = 0; run < RUNS; run++)); do
 done
 next_second
 to=$second
-# Something that outlives them, so that later batches are known to have come.
+# A program that outlives them shows when later batches have arrived.
 start_workload shares 60
 wait_for_coverage "$((to + 1))"
 wait_for_name short_lived_work short_no_fp "$from" "$to"
 
 fetch_profile "$work/short.json" short_no_fp "$from" "$to"
-read -r whole all < <(whole_and_all "$work/short.json")
-printf 'in short_lived_work: %d us, of these below all of the descent and _start: %d us\n' "$all" "$whole"
+read -r complete all < <(complete_and_all "$work/short.json")
+printf 'in short_lived_work: %d us, of these with the full recursion and _start: %d us\n' "$all" "$complete"
 expect_near "CPU time of short_lived_work, in microseconds" "$all" $((RUNS * MILLISECONDS * 1000)) \
 	$((RUNS * MILLISECONDS * 100))
-expect_equal "microseconds in whole stacks" "$whole" "$all"
+expect_equal "microseconds in complete stacks" "$complete" "$all"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program that runs all the time keeps its unwind rows in the maps while others come and go that use more of theirs than
-# there is room for.
+# A program that runs all the time keeps its unwind rows in the BPF maps, while short-lived programs need more space for
+# rows than there is.
 . "$(dirname "$0")/known_stacks.sh"
 need_tools gdb clang node perl
 
-# Each with libraries of its own. There is room for some 500 chunks of 4 KiB; they use more.
+# Each program has its own libraries. The maps have space for some 500 chunks of 4 KiB; the programs need more.
 come_and_go() {
 	while :; do
 		gdb --batch -ex 'print 1'
@@ -31,4 +31,4 @@ evictions() {
 		"$work/dump"
 }
 say "chunks evicted: $(evictions no) not in use, $(evictions yes) in use"
-expect_at_least "chunks that had to leave" "$(evictions "")" 10
+expect_at_least "chunks evicted" "$(evictions "")" 10

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `perf record` of the whole host is running when the agent starts. The agent's perf events change nothing of the records
-# that perf gets: kernels up to 6.18 flag them as having build-IDs once another event asks for build-IDs, which perf 6.1
-# dies of. And the agent, which does without, still knows programs that are gone when it looks.
+# `perf record` of the whole host is running when the agent starts. The agent must not change perf's records: kernels up to
+# 6.18 mark them as having build-IDs once another event requests build-IDs, and perf 6.1 crashes on that. The agent does
+# without build-IDs in events, and still knows programs that have ended before it looks at them.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq perf
@@ -27,10 +27,10 @@ wait_for_name work_a shares "$now" $((now + 60))
 
 is_alive "$record_pid" || fail "perf ended: $(tail -n 3 "$work/record.log")"
 end_process "$record_pid" INT
-! grep -E 'smashing|assertion' "$work/record.log" || fail "perf died"
+! grep -E 'smashing|assertion' "$work/record.log" || fail "perf crashed"
 perf script -i "$work/perf.data" --show-mmap-events 2>/dev/null | grep PERF_RECORD_MMAP2 | grep -F program_before_perf_ends \
-	>"$work/mmaps" || fail "perf's data have no mapping of the program"
+	>"$work/mmaps" || fail "perf's data has no mapping of the program"
 say "$(wc -l <"$work/mmaps") mappings: $(head -n 1 "$work/mmaps")"
 inode=$(stat -c %i "$work/program_before_perf_ends")
-grep -qE "[0-9a-f]+:[0-9a-f]+ $inode " "$work/mmaps" || fail "the program's inode $inode is not what perf was told"
-! grep -F '<' "$work/mmaps" || fail "perf was told build-IDs that it did not ask for"
+grep -qE "[0-9a-f]+:[0-9a-f]+ $inode " "$work/mmaps" || fail "perf's records do not have the program's inode $inode"
+! grep -F '<' "$work/mmaps" || fail "perf's records have build-IDs that it did not request"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs without frame pointers that have run for a while when they load a library and work in there for a few ticks:
-# those reach _start as well, though the agent was not awake when the library came.
+# Programs without frame pointers run for a while, then load a library and work in it for a few ticks. These stacks reach
+# _start too, although the agent was not running when the library was loaded.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -11,8 +11,8 @@ need_tools curl jq
 
 readonly RUNS=40 MILLISECONDS=80
 
-# whole_and_all FILE: of the time in work_of_late, what lies below work_in_library and _start; and all of it
-whole_and_all() {
+# complete_and_all FILE: prints two times in work_of_late: on stacks with work_in_library and _start, and in total.
+complete_and_all() {
 	jq -r '
 		(.result | map({key: .node_id, value: .}) | from_entries) as $nodes
 		| [.result[] | select(.profile_location_str | endswith("work_of_late"))
@@ -38,8 +38,8 @@ wait_for_coverage "$((to + 1))"
 wait_for_name work_in_library late_library "$from" "$to"
 
 fetch_profile "$work/late.json" late_library "$from" "$to"
-read -r whole all < <(whole_and_all "$work/late.json")
-printf 'in work_of_late: %d us, of these below work_in_library and _start: %d us\n' "$all" "$whole"
+read -r complete all < <(complete_and_all "$work/late.json")
+printf 'in work_of_late: %d us, of these below work_in_library and _start: %d us\n' "$all" "$complete"
 expect_near "CPU time of work_of_late, in microseconds" "$all" $((RUNS * MILLISECONDS * 500)) \
 	$((RUNS * MILLISECONDS * 75))
-expect_at_least "of a thousand microseconds in whole stacks" $((1000 * whole / all)) 990
+expect_at_least "complete stacks, in thousandths of the time" $((1000 * complete / all)) 990

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Kernel worker threads are the service kworker, whatever their CPU, pool and queue; inside, they are told apart by the
-# thread's name. What is written to a pseudo-terminal is passed on by one of them.
+# Kernel worker threads form one service, kworker, whatever their CPU, pool and queue. Its threads keep their names. Writing
+# to a pseudo-terminal keeps one of them busy.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -32,7 +32,7 @@ has_worker() {
 expect_within 60s has_worker
 to=$(now_s)
 fetch_profile "$work/kworker.json" kworker "$from" "$to"
-# Every node below the root is a thread with its own name: none is the main thread of a service.
+# Every node below the root is a thread with its name: no worker is the main thread of a service.
 expect_no_label "$work/kworker.json" "[p] kworker"
 fetch_profile "$work/total.json" Total "$from" "$to"
 expect_label "$work/total.json" "[p] kworker"

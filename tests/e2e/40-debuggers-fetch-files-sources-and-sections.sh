@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# gdb, elfutils and perf, as Debian has them, work with our server as their debuginfod: a stripped program gets its
-# functions, lines and sources from nothing but its build-ID.
+# Debian's gdb, elfutils and perf use our server as their debuginfod: from the build-ID of a stripped program they get its
+# functions, lines and sources.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ need_tools curl jq gcc objcopy readelf gdb eu-addr2line eu-stack eu-unstrip debu
 export HOME=$work DEBUGINFOD_CACHE_PATH=$work/cache
 unset DEBUGINFOD_URLS
 
-# ---- a program whose debug file and source are on the server alone
+# ---- a program with a debug file and a source that only the server has
 mkdir -p "$work/build/src" "$work/build/obj" "$work/bin"
 cat >"$work/build/src/demo.c" <<'END'
 #include <stdio.h>
@@ -53,29 +53,29 @@ done
 request PUT "/v1/debuginfo/$id/source$source_path" --path-as-is -T "$work/demo.c"
 expect_equal "status of the upload of the source" "$status" 200
 
-# ---- the protocol itself
+# ---- the protocol
 headers() { curl -sS -m 20 -o "$work/got" -D - "$@" | tr -d '\r'; }
 header() { sed -n "s/^$1: //Ip"; }
 answer=$(headers "$server_url/buildid/$id/debuginfo")
-cmp "$work/got" "$work/demo.debug" || fail "the debuginfo is not what was uploaded"
+cmp "$work/got" "$work/demo.debug" || fail "the debuginfo differs from the uploaded file"
 expect_equal "X-DEBUGINFOD-SIZE" "$(header X-DEBUGINFOD-SIZE <<<"$answer")" "$(stat -c %s "$work/demo.debug")"
 expect_equal "Content-Type" "$(header Content-Type <<<"$answer")" application/octet-stream
 etag=$(header ETag <<<"$answer")
 modified=$(header Last-Modified <<<"$answer")
 [ -n "$modified" ] || fail "no Last-Modified"
 request GET "/buildid/$id/debuginfo" -H "If-None-Match: $etag"
-expect_equal "with its ETag" "$status" 304
+expect_equal "status with its ETag" "$status" 304
 request GET "/buildid/$id/debuginfo" -H "If-Modified-Since: $modified"
-expect_equal "with its date" "$status" 304
+expect_equal "status with its date" "$status" 304
 request HEAD "/buildid/${id^^}/executable" -I
-expect_equal "HEAD with upper-case digits" "$status" 200
+expect_equal "status of HEAD with upper-case digits" "$status" 200
 answer=$(headers -r 100-199 "$server_url/buildid/$id/executable")
-cmp "$work/got" <(tail -c +101 "$work/bin/demo" | head -c 100) || fail "the range is not that of the file"
+cmp "$work/got" <(tail -c +101 "$work/bin/demo" | head -c 100) || fail "the range differs from that of the file"
 expect_equal "Content-Range" "$(header Content-Range <<<"$answer")" "bytes 100-199/$(stat -c %s "$work/bin/demo")"
 request GET "/buildid/$id/executable" -r 999999999-
-expect_equal "beyond the end" "$status" 416
+expect_equal "status of a range beyond the end" "$status" 416
 headers -H 'Accept-Encoding: zstd' "$server_url/buildid/$id/debuginfo" | grep -xF 'Content-Encoding: zstd' >/dev/null ||
-	fail "no zstd for a client that takes it"
+	fail "the answer is not compressed although the client accepts zstd"
 zstd -qdc "$work/got" | cmp - "$work/demo.debug" || fail "the zstd frames are not the file"
 objcopy -O binary --only-section=.text "$work/bin/demo" "$work/text"
 curl -sS -m 20 -o "$work/got" "$server_url/buildid/$id/section/.text"
@@ -104,18 +104,18 @@ cmp "$(debuginfod-find debuginfo "$id")" "$work/demo.debug" || fail "debuginfod-
 cmp "$(debuginfod-find executable "$id")" "$work/bin/demo" || fail "debuginfod-find executable"
 cmp "$(debuginfod-find source "$id" "$source_path")" "$work/demo.c" || fail "debuginfod-find source"
 [ -s "$(debuginfod-find section "$id" .debug_line)" ] || fail "debuginfod-find section"
-! debuginfod-find debuginfo 0011223344556677 2>/dev/null || fail "debuginfod-find found what is not there"
+! debuginfod-find debuginfo 0011223344556677 2>/dev/null || fail "debuginfod-find found a file that the server does not have"
 
 rm -r "$work/cache"
 named=$(eu-addr2line -f -e "$work/bin/demo" "$main_address")
 say "eu-addr2line: ${named//$'\n'/ }"
-[[ $named == square_of*src/demo.c:5* ]] || fail "eu-addr2line names it '$named'"
+[[ $named == square_of*src/demo.c:5* ]] || fail "eu-addr2line prints '$named'"
 
 rm -r "$work/cache"
 gdb -nx -batch -iex 'set debuginfod enabled on' -ex 'list square_of' -ex 'info line wait_here' "$work/bin/demo" \
 	>"$work/gdb.out" 2>&1
 grep -F 'return value * value;' "$work/gdb.out" >/dev/null || fail "gdb shows no source: $(cat "$work/gdb.out")"
-grep -F 'demo.c' "$work/gdb.out" >/dev/null || fail "gdb knows no line: $(cat "$work/gdb.out")"
+grep -F 'demo.c' "$work/gdb.out" >/dev/null || fail "gdb shows no line: $(cat "$work/gdb.out")"
 
 rm -r "$work/cache"
 start_background demo "$work/bin/demo"
@@ -125,7 +125,7 @@ eu-stack -p "$background_pid" >"$work/stack.out" 2>"$work/stack.err" || true
 grep -w wait_here "$work/stack.out" >/dev/null || fail "eu-stack: $(cat "$work/stack.out" "$work/stack.err")"
 grep -w main "$work/stack.out" >/dev/null || fail "eu-stack: $(cat "$work/stack.out")"
 
-# perf keeps executables by build-ID; where it was built with debuginfod it asks, else it is given what we have.
+# perf keeps executables by build-ID. If it was built with debuginfod it fetches them; otherwise the test passes the file.
 if command -v perf >/dev/null && perf --version >/dev/null 2>&1; then
 	perf --buildid-dir "$work/perf" buildid-cache --add "$(debuginfod-find executable "$id")" >"$work/perf.out" 2>&1 ||
 		fail "perf buildid-cache: $(cat "$work/perf.out")"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian's own debuginfod as the upstream of our server: fetched once, checked, remembered when it is missing, and never
-# a wait without end, also when servers name each other.
+# Our server with Debian's debuginfod as its upstream. It fetches a file once, verifies it, remembers missing files, and
+# answers within a bounded time, also if two servers are each other's upstream.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ need_tools curl jq gcc objcopy readelf debuginfod python3 sqlite3
 unset DEBUGINFOD_URLS
 export HOME=$work DEBUGINFOD_CACHE_PATH=$work/cache
 
-# build NAME: a program with debug sections in $work/upstream, its build-ID in $id
+# build NAME: writes a program with debug sections to $work/upstream and sets $id to its build-ID.
 mkdir -p "$work/upstream" "$work/src"
 build() {
 	printf 'int main(void) { return sizeof("%s") == 1; }\n' "$1" >"$work/src/$1.c"
@@ -38,58 +38,58 @@ expect_within 30s knows "$second"
 start_server --debuginfo.upstream "$upstream"
 counted() { curl -sS "$server_url/metrics" | sed -n "s/^hearth_symbolizer_upstream_fetches_total{outcome=\"$1\"} //p"; }
 
-# ---- what is there comes with the first request
+# ---- a file of upstream is in the answer to the first request
 request GET "/buildid/$first/debuginfo"
 expect_equal "a file that upstream has" "$status" 200
-cmp "$work/body" "$work/upstream/first.debug" || fail "it is not the file of upstream"
+cmp "$work/body" "$work/upstream/first.debug" || fail "the answer differs from the file of upstream"
 request GET "/buildid/$first/executable"
 expect_equal "the executable" "$status" 200
-cmp "$work/body" "$work/upstream/first" || fail "it is not the executable of upstream"
+cmp "$work/body" "$work/upstream/first" || fail "the answer differs from the executable of upstream"
 request GET "/buildid/$first/source$work/src/first.c"
 expect_equal "the source" "$status" 200
-cmp "$work/body" "$work/src/first.c" || fail "it is not the source of upstream"
+cmp "$work/body" "$work/src/first.c" || fail "the answer differs from the source of upstream"
 expect_equal "fetches" "$(counted fetched)" 3
 request GET "/v1/debuginfo/$first"
-jq -e '.origin == "upstream" and .has == "dwarf"' "$work/body" >/dev/null || fail "it is kept as: $body"
+jq -e '.origin == "upstream" and .has == "dwarf"' "$work/body" >/dev/null || fail "wrong origin or content: $body"
 
-# ---- many who want the same cause one fetch
+# ---- concurrent requests for a file cause one fetch
 for _ in {1..8}; do
 	start_background "client" curl -s -m 30 -o /dev/null "$server_url/buildid/$second/debuginfo"
 done
-# A quarter of the server's workers wait. Requests beyond them get 503, not 404: the file is being fetched.
+# Only a quarter of the server's workers may wait. Further requests get 503, not 404, while the file is being fetched.
 has_second() {
 	request GET "/buildid/$second/debuginfo"
-	case $status in 200 | 503) ;; *) fail "a file that many want: $status" ;; esac
+	case $status in 200 | 503) ;; *) fail "status of a file requested by many: $status" ;; esac
 	[ "$status" = 200 ]
 }
 expect_within 20s has_second
-cmp "$work/body" "$work/upstream/second.debug" || fail "it is not the file of upstream"
+cmp "$work/body" "$work/upstream/second.debug" || fail "the answer differs from the file of upstream"
 expect_equal "fetches" "$(counted fetched)" 4
 
-# ---- what is missing is remembered, through a restart, until somebody uploads
+# ---- a missing file is remembered, also after a restart, until a file is uploaded
 asked() { grep -c "GET /buildid/$1/debuginfo" "$work/debuginfod.log" || true; }
 request GET "/buildid/$lacking/debuginfo"
-expect_equal "what upstream lacks" "$status" 404
+expect_equal "status of a file that upstream lacks" "$status" 404
 before=$(asked "$lacking")
-expect_at_least "upstream was asked" "$before" 1
+expect_at_least "requests to upstream" "$before" 1
 stop_server
 start_server --debuginfo.upstream "$upstream"
 for _ in {1..5}; do
 	request GET "/buildid/$lacking/debuginfo"
-	expect_equal "again" "$status" 404
+	expect_equal "status of the next request" "$status" 404
 done
-expect_equal "upstream was asked no more" "$(asked "$lacking")" "$before"
-expect_equal "times it was missing" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT failures FROM miss')" 1
+expect_equal "requests to upstream, unchanged" "$(asked "$lacking")" "$before"
+expect_equal "failures recorded" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT failures FROM miss')" 1
 objcopy --strip-all "$work/lacking.full" "$work/lacking"
 request PUT "/v1/debuginfo/$lacking" -T "$work/lacking"
 expect_equal "status of an upload" "$status" 200
-expect_equal "misses after it" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT count(*) FROM miss')" 0
+expect_equal "misses after the upload" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT count(*) FROM miss')" 0
 request GET "/buildid/$lacking/debuginfo"
-expect_equal "asked once more" "$status" 404
-expect_equal "upstream was asked" "$(asked "$lacking")" $((before + 1))
+expect_equal "status of a request after the upload" "$status" 404
+expect_equal "requests to upstream" "$(asked "$lacking")" $((before + 1))
 stop_server
 
-# ---- what claims to be it, and is not, is not taken
+# ---- a file that does not match the request is refused
 mkdir -p "$work/liar/buildid/$second" "$work/liar/buildid/$first"
 cp "$work/upstream/first.debug" "$work/liar/buildid/$second/debuginfo"
 printf '<html>please log in</html>' >"$work/liar/buildid/$first/debuginfo"
@@ -101,22 +101,22 @@ server_data=$work/data2
 start_server --debuginfo.upstream "http://127.0.0.1:$liar_port"
 for lie in "$first" "$second"; do
 	request GET "/buildid/$lie/debuginfo"
-	expect_equal "a lie about $lie" "$status" 404
+	expect_equal "status of a wrong file for $lie" "$status" 404
 done
-expect_equal "refused" "$(counted refused)" 2
+expect_equal "files refused" "$(counted refused)" 2
 request GET /v1/debuginfo
-expect_equal "kept of it" "$(jq '.debuginfo | length' "$work/body")" 0
+expect_equal "files stored" "$(jq '.debuginfo | length' "$work/body")" 0
 stop_server
 
-# ---- a server that is not there costs no time once that is known
+# ---- after its first failure, an unreachable upstream costs no time
 server_data=$work/data3
 start_server --debuginfo.upstream "http://127.0.0.1:$(free_port)" --debuginfo.upstream "http://127.0.0.1:$(free_port)"
 request GET "/buildid/$first/debuginfo"
-expect_equal "of a server that is not there" "$status" 404
-expect_equal "failed" "$(counted failed)" 1
+expect_equal "status with an unreachable upstream" "$status" 404
+expect_equal "fetches failed" "$(counted failed)" 1
 stop_server
 
-# ---- servers that name each other answer at once
+# ---- two servers that are each other's upstream answer at once
 loop_port=$(free_port)
 server_port=$(free_port)
 while [ "$server_port" = "$loop_port" ]; do
@@ -130,10 +130,10 @@ loop_answers() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://127.0.
 expect_within 20s loop_answers
 took=$(curl -s -m 100 -o /dev/null -w '%{http_code} %{time_total}' "$server_url/buildid/$lacking/debuginfo")
 say "a miss in a loop of two servers: $took"
-expect_equal "a miss in a loop" "${took% *}" 404
+expect_equal "status of a miss in a loop" "${took% *}" 404
 expect_at_most "seconds it took" "${took#* }" 5
 
-# ---- and with Debian's, which forwards no name of ours, after a bounded wait
+# ---- with Debian's debuginfod, which does not forward our servers' names, the answer takes a bounded time
 stop_server
 end_process "$background_pid"
 server_data=$work/data6

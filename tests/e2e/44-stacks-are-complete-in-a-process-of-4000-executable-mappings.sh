@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A process with thousands of executable mappings, as runtimes that compile have: the mappings do not fit one chunk of the
-# BPF maps, and stacks are whole all the same.
+# A process with thousands of executable mappings, as JIT compilers create: the mappings do not fit into one chunk of the
+# BPF maps, and the stacks are complete anyway.
+
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
