@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "common/base.h"
-#include "common/nearest.h"
+#include "common/did_you_mean.h"
 #include "symbolizer/cli/command.h"
 #include "symbolizer/cli/hyphens.h"
 
@@ -48,7 +48,7 @@ static enum exit_code refuse_command(const char *name)
 {
 	const char *nearest = NULL;
 	/* More than half of the letters wrong is another word. */
-	unsigned int least = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1;
+	unsigned int least = (unsigned int)strnlen(name, DID_YOU_MEAN_MAX_BYTES) / 2 + 1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		unsigned int distance = name_distance(name, commands[i].name);

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "common/limits.h"
-#include "common/nearest.h"
+#include "common/did_you_mean.h"
 
 #define SUGGESTED_SERVICES 5
 

@@ -6,7 +6,7 @@
 
 #include "common/hash.h"
 #include "common/hash_table.h"
-#include "common/nearest.h"
+#include "common/did_you_mean.h"
 #include "symbolizer/query/filter/tags.def"
 
 enum tag_source {
@@ -320,7 +320,7 @@ static void consider(struct nearest *nearest, const char *name)
 const char *tag_names_nearest(const struct tag_names *names, const char *name)
 {
 	/* A name that differs in more than half of its letters is no suggestion. */
-	unsigned int limit = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1;
+	unsigned int limit = (unsigned int)strnlen(name, DID_YOU_MEAN_MAX_BYTES) / 2 + 1;
 	struct nearest nearest = { .wanted = name, .distance = limit };
 	struct distinct_labels labels;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/nearest.h"
+#include "common/did_you_mean.h"
 
 #include "tests/support/unit.h"
 
@@ -32,7 +32,7 @@ static void only_the_beginning_of_long_names_is_compared(void **state)
 	memset(a, 'a', sizeof(a));
 	memset(b, 'b', sizeof(b));
 	a[sizeof(a) - 1] = b[sizeof(b) - 1] = '\0';
-	assert_int_equal(name_distance(a, b), NEAREST_MAX_BYTES);
+	assert_int_equal(name_distance(a, b), DID_YOU_MEAN_MAX_BYTES);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/nearest.h"
+#include "common/did_you_mean.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -11,9 +11,9 @@ static bool same_letter(char a, char b)
 
 unsigned int name_distance(const char *a, const char *b)
 {
-	size_t a_length = strnlen(a, NEAREST_MAX_BYTES);
-	size_t b_length = strnlen(b, NEAREST_MAX_BYTES);
-	unsigned int row[NEAREST_MAX_BYTES + 1];
+	size_t a_length = strnlen(a, DID_YOU_MEAN_MAX_BYTES);
+	size_t b_length = strnlen(b, DID_YOU_MEAN_MAX_BYTES);
+	unsigned int row[DID_YOU_MEAN_MAX_BYTES + 1];
 
 	if (a_length > 0 && b_length > 0 && (strcasestr(a, b) || strcasestr(b, a)))
 		return a_length == b_length ? 0 : 1;
