@@ -9,8 +9,8 @@
 
 #include "common/log.h"
 #include "deploy/manual/program.h"
-#include "symbolizer/cli/command.h"
-#include "symbolizer/cli/options.h"
+#include "symbolizer/cli/command/command.h"
+#include "symbolizer/cli/options/options.h"
 
 struct row {
 	const char *name;
@@ -20,19 +20,19 @@ struct row {
 
 static const struct row rows[] = {
 #define COMMAND(name_, run_, summary_) { .name = name_, .run = run_, .summary = summary_ },
-#include "symbolizer/cli/commands.def"
+#include "symbolizer/cli/command/commands.def"
 #undef COMMAND
 };
 
 static const struct manual_example examples[] = {
 #define EXAMPLE(line_, what_) { .line = line_, .what = what_ },
-#include "symbolizer/cli/examples.def"
+#include "symbolizer/cli/command/examples.def"
 #undef EXAMPLE
 };
 
 static const struct manual_exit_status exit_statuses[] = {
 #define EXIT_CODE(id, number, meaning_) { .status = number, .meaning = meaning_ },
-#include "symbolizer/cli/exit_codes.def"
+#include "symbolizer/cli/options/exit_codes.def"
 #undef EXIT_CODE
 };
 

@@ -15,8 +15,8 @@
 
 #include "common/base.h"
 #include "common/did_you_mean.h"
-#include "symbolizer/cli/command.h"
-#include "symbolizer/cli/hyphens.h"
+#include "symbolizer/cli/command/command.h"
+#include "symbolizer/cli/options/option_hyphens.h"
 
 /* "hearth NAME": what argp calls the program in usage and mistakes. */
 #define COMMAND_LINE_SIZE 64
@@ -31,7 +31,7 @@ struct command {
 static const struct command commands[] = {
 #define COMMAND(name_, run_, summary_)                                                             \
 	{ .name = name_, .line = "hearth " name_, .run = run_, .summary = summary_ },
-#include "symbolizer/cli/commands.def"
+#include "symbolizer/cli/command/commands.def"
 #undef COMMAND
 };
 
@@ -71,7 +71,7 @@ static enum exit_code run_command(const struct command *command, int argc, char 
 
 	(void)snprintf(line, sizeof(line), "%s", command->line);
 	argv[0] = line;
-	use_hyphens(argc, argv);
+	option_hyphens_replace(argc, argv);
 	return command->run(argc, argv);
 }
 
@@ -89,7 +89,7 @@ static void print_examples(void)
 		const char *what;
 	} examples[] = {
 #define EXAMPLE(line_, what_) { .line = line_, .what = what_ },
-#include "symbolizer/cli/examples.def"
+#include "symbolizer/cli/command/examples.def"
 #undef EXAMPLE
 	};
 
@@ -102,7 +102,7 @@ static void print_exit_codes(void)
 {
 	(void)printf("\nExit status:\n");
 #define EXIT_CODE(name, number, meaning) (void)printf("  %d  %s\n", number, meaning);
-#include "symbolizer/cli/exit_codes.def"
+#include "symbolizer/cli/options/exit_codes.def"
 #undef EXIT_CODE
 }
 

@@ -79,10 +79,21 @@ MAY_INCLUDE = {
     "symbolizer/api": ["symbolizer/http", "symbolizer/ingest", "symbolizer/query", "symbolizer/debuginfo",
                        "symbolizer/export", "symbolizer/flame", "symbolizer/store/store.h", "symbolizer/symbols",
                        "symbolizer/ui", "common"],
-    "symbolizer/cli": ["symbolizer/flame", "common"],
+    # The program `hearth`: it shares common/ only with the server.
+    "symbolizer/cli": ["symbolizer/cli/command", "symbolizer/cli/options", "common"],
+    "symbolizer/cli/options": ["common"],
+    "symbolizer/cli/print": ["common"],
+    "symbolizer/cli/client": ["symbolizer/cli/options", "symbolizer/cli/print", "common"],
+    "symbolizer/cli/profile": ["symbolizer/cli/client", "symbolizer/cli/options", "symbolizer/cli/print", "common"],
+    "symbolizer/cli/list": ["symbolizer/cli/profile", "symbolizer/cli/client", "symbolizer/cli/options",
+                            "symbolizer/cli/print", "common"],
+    "symbolizer/cli/doctor": ["symbolizer/cli/client", "symbolizer/cli/options", "symbolizer/cli/print", "common"],
+    "symbolizer/cli/upload": ["symbolizer/cli/client", "symbolizer/cli/options", "symbolizer/cli/print", "common"],
+    "symbolizer/cli/command": ["symbolizer/cli", "common"],
 
     # Prints the manual from the tables of the three programs, one generator for each.
-    "deploy/manual": ["common", "agent/options.h", "symbolizer/options.h", "symbolizer/cli"],
+    "deploy/manual": ["common", "agent/options.h", "symbolizer/options.h", "symbolizer/cli/command",
+                      "symbolizer/cli/options"],
 
     "tests/workloads": [],
     "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf", "deploy"],

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "symbolizer/cli/client/server_message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolizer/cli/client/client.h"
+#include "symbolizer/cli/print/printable.h"
+
+/* "app_service count 121 is invalid": the services that a filter leaves. */
+static bool append_too_many(struct bytes *out, const char *words)
+{
+	unsigned int count;
+	int end = 0;
+
+	if (sscanf(words, "app_service count %9u is invalid%n", &count, &end) != 1 || end == 0 ||
+	    words[end] != '\0')
+		return false;
+	(void)bytes_append_format(out,
+				  "the filter leaves %u services, and one answer holds at most 10: "
+				  "name one ('hearth services' lists them) or narrow the filter",
+				  count);
+	return true;
+}
+
+void server_message_append(struct bytes *out, const char *words)
+{
+	static const struct {
+		const char *key;
+		const char *option;
+	} keys[] = {
+		{ "tag_filter", "--filter" },
+		{ "group_by", "--by" },
+	};
+	scoped_bytes struct bytes renamed = BYTES_INIT(MIB);
+
+	if (append_too_many(out, words))
+		return;
+	while (*words) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(keys) &&
+		       strncmp(words, keys[i].key, strlen(keys[i].key)) != 0)
+			i++;
+		if (i < ARRAY_SIZE(keys)) {
+			(void)bytes_append_text(&renamed, keys[i].option);
+			words += strlen(keys[i].key);
+		} else {
+			(void)bytes_append_byte(&renamed, (uint8_t)*words++);
+		}
+	}
+	(void)bytes_append_byte(&renamed, '\0');
+	if (bytes_error(&renamed) == 0)
+		(void)printable_append(out, (const char *)renamed.data, -1);
+}
+
+static bool is_collected(enum event_type type)
+{
+	return type == EVENT_ON_CPU || type == EVENT_OFF_CPU || type == EVENT_RUN_QUEUE;
+}
+
+void server_message_print_no_data(const char *words, enum event_type type)
+{
+	scoped_bytes struct bytes out = BYTES_INIT(MIB);
+
+	server_message_append(&out, words[0] ? words : "no data");
+	if (!is_collected(type))
+		(void)bytes_append_text(&out, "; agents collect " COLLECTED_EVENTS);
+	(void)fprintf(stderr, "%.*s\n", (int)out.size, (const char *)out.data);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The exit statuses of `hearth`. */
+
+#include "common/base.h"
+
+enum exit_code {
+#define EXIT_CODE(name, number, meaning) name = number,
+#include "symbolizer/cli/options/exit_codes.def"
+#undef EXIT_CODE
+};
+
+/* The status after a negative errno: -EINVAL means that the server refused the arguments. */
+static inline enum exit_code exit_code_of_error(int error)
+{
+	return error == -EINVAL ? EXIT_USAGE : EXIT_ERROR;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Keys that the user did not give are left out, so that the server's defaults hold.
+ */
+
+#include "symbolizer/cli/profile/profile_request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/json_writer.h"
+#include "common/log.h"
+#include "symbolizer/cli/client/server_message.h"
+
+/* A filter of a person fits many times over. */
+#define MAX_QUESTION_BYTES MIB
+
+/* The server has 32 KiB for the request line and headers of a connection, proxies often have 8. */
+#define MAX_PATH_BYTES (8 * KIB)
+
+int profile_request_write(const struct selection_options *selection, enum profile_format format,
+			  uint32_t max_nodes, struct bytes *out)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, out);
+	json_object_begin(&json);
+	if (selection->service)
+		json_key_text(&json, "app_service", selection->service);
+	json_key_text(&json, "profile_event_type", event_type_name(selection->event));
+	json_key_text(&json, "profile_language_type", "eBPF");
+	json_key_bool(&json, "function_starts", true);
+	json_key_uint(&json, "time_start", selection->range.range.since_s);
+	json_key_uint(&json, "time_end", selection->range.range.until_s);
+	if (selection->filter)
+		json_key_text(&json, "tag_filter", selection->filter);
+	if (selection->by)
+		json_key_text(&json, "group_by", selection->by);
+	if (selection->fold_threads)
+		json_key_bool(&json, "fold_threads", true);
+	if (selection->no_inlines)
+		json_key_bool(&json, "inlines", false);
+	if (max_nodes > 0)
+		json_key_uint(&json, "max_nodes", max_nodes);
+	if (format == PROFILE_COLUMNS)
+		json_key_bool(&json, "debug", true);
+	json_key_text(&json, "format", format == PROFILE_COLUMNS ? "columns" : "nodes");
+	json_object_end(&json);
+	return bytes_error(out);
+}
+
+int profile_fetch(struct client *client, const struct selection_options *selection,
+		  enum profile_format format, uint32_t max_nodes, struct bytes *ret_answer)
+{
+	scoped_bytes struct bytes question = BYTES_INIT(MAX_QUESTION_BYTES);
+	int r = profile_request_write(selection, format, max_nodes, &question);
+
+	if (r < 0)
+		return log_error_errno(r, "cannot write the question: %m");
+	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&question),
+				ret_answer);
+}
+
+int profile_path_write(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct bytes *out)
+{
+	char since[24], until[24], nodes[24];
+
+	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
+	/* The server's range is open at its end, ours includes its last second. */
+	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
+	(void)snprintf(nodes, sizeof(nodes), "%u", max_nodes);
+	return client_path(client, out, "/v1/flame", "service",
+			   selection->service ? selection->service : "", "event",
+			   event_type_name(selection->event), "filter",
+			   selection->filter ? selection->filter : "", "group_by",
+			   selection->by ? selection->by : "", "fold_threads",
+			   selection->fold_threads ? "true" : "", "inlines",
+			   selection->no_inlines ? "false" : "", "since", since, "until", until,
+			   "max_nodes", nodes, "format", "columns", NULL);
+}
+
+/* GET /v1/flame knows how much of the time was sampled; a filter that is too long for it is POSTed.
+ */
+static int ask_columns(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct bytes *ret_answer)
+{
+	scoped_bytes struct bytes path = BYTES_INIT(4 * MAX_QUESTION_BYTES);
+	int r = profile_path_write(client, selection, max_nodes, &path);
+
+	if (r < 0)
+		return log_error_errno(r, "cannot write the question: %m");
+	if (path.size > MAX_PATH_BYTES)
+		return profile_fetch(client, selection, PROFILE_COLUMNS, max_nodes, ret_answer);
+	return client_get(client, (const char *)path.data, ret_answer);
+}
+
+int profile_fetch_tree(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct call_tree **ret_tree)
+{
+	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	char description[1024];
+	int r;
+
+	r = ask_columns(client, selection, max_nodes, &answer);
+	if (r < 0)
+		return r;
+	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,
+				  sizeof(description));
+	if (r < 0)
+		return log_error_errno(
+			r, "the answer is no profile (%m); is this a hearth-symbolizer?");
+	if (r == 0) {
+		server_message_print_no_data(description, selection->event);
+	}
+	return r;
+}

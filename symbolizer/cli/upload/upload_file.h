@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One file on its way to the server: what it is, whether the server has as good, and then at once
+ * or in pieces, again and again while the network or the server is away.
+ */
+
+#include <stdatomic.h>
+
+#include "common/executable_id.h"
+#include "symbolizer/cli/client/client.h"
+
+enum upload_outcome {
+	UPLOAD_DONE,
+	UPLOAD_NOT_NEEDED,
+	UPLOAD_SKIPPED,
+	UPLOAD_FAILED,
+	UPLOAD_OUTCOME_COUNT,
+};
+
+struct upload_settings {
+	bool force;                            /* also what the server has */
+	const struct executable_id *source_of; /* the files are sources of it; NULL: ELF files */
+	const struct executable_id *split_of;  /* NULL: of the program beside PROGRAM.dwp */
+	uint64_t at_once_bytes;                /* files beyond this go in pieces */
+	uint64_t piece_bytes;
+	uint64_t first_wait_ns; /* before the second try */
+	_Atomic uint64_t *n_sent;
+};
+
+struct upload_result {
+	enum upload_outcome outcome;
+	uint64_t size_bytes;
+	char id[EXECUTABLE_ID_TEXT_SIZE]; /* "" when it has none */
+	char words[CLIENT_MESSAGE_SIZE];  /* why not */
+};
+
+/* A refusal in the middle of a body may not be seen, and a broken connection costs what was sent;
+ * below this that is little. */
+#define UPLOAD_AT_ONCE_BYTES (8 * MIB)
+#define UPLOAD_PIECE_BYTES   (64 * MIB)
+#define UPLOAD_FIRST_WAIT_NS (NSEC_PER_SEC)
+
+void upload_file(struct client *client, const struct upload_settings *settings, const char *path,
+		 struct upload_result *ret_result);
+
+/* "uploaded", "not needed", "skipped", "failed". */
+const char *upload_outcome_name(enum upload_outcome outcome);
