@@ -72,7 +72,8 @@ static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vad
 static int read_table_at(const struct elf_file *elf, const struct elf_section *section,
 			 uint64_t offset, struct go_file *ret_file)
 {
-	uint8_t header[GO_PCLNTAB_HEADER_BYTES];
+	uint8_t bytes[GO_PCLNTAB_HEADER_BYTES];
+	struct go_pclntab_header header;
 	struct go_file file = {
 		.pclntab = BYTE_WINDOW_OF_FILE(elf->fd, section->file_offset + offset,
 					       section->size - offset),
@@ -80,18 +81,18 @@ static int read_table_at(const struct elf_file *elf, const struct elf_section *s
 	};
 	int r;
 
-	if (section->size - offset < sizeof(header))
+	if (section->size - offset < sizeof(bytes))
 		return 0;
-	r = pread_all(elf->fd, header, sizeof(header), file.pclntab.file_offset);
-	if (r < 0 || !go_pclntab_is_header(header))
+	r = pread_all(elf->fd, bytes, sizeof(bytes), file.pclntab.file_offset);
+	if (r < 0 || !go_pclntab_header_read(bytes, &header))
 		return r;
-	file.text_start = u64_at(header + GO_PCLNTAB_TEXT_START);
-	if (go_pclntab_has_text_start(header) && file.text_start == 0) {
+	file.text_start = header.text_start;
+	if (header.version != GO_PCLNTAB_1_16 && file.text_start == 0) {
 		r = text_start_of_module(elf, file.pclntab_vaddr, &file.text_start);
 		if (r < 0)
 			return r;
 	}
-	if (go_pclntab_has_text_start(header) && !is_code(elf, file.text_start))
+	if (header.version != GO_PCLNTAB_1_16 && !is_code(elf, file.text_start))
 		return 0;
 	*ret_file = file;
 	return 1;
@@ -102,6 +103,7 @@ static int search_section(const struct elf_file *elf, const struct elf_section *
 {
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);
 	uint64_t end = MIN(section->size, (uint64_t)MAX_SEARCHED_BYTES);
+	enum go_pclntab_version version;
 	int r = 0;
 
 	if (!piece)
@@ -113,7 +115,7 @@ static int search_section(const struct elf_file *elf, const struct elf_section *
 
 		r = pread_all(elf->fd, piece, size, section->file_offset + offset);
 		for (; r == 0 && at + 8 <= size; at += TABLE_ALIGNMENT)
-			if (go_pclntab_is_header(piece + at))
+			if (go_pclntab_magic_read(piece + at, &version))
 				r = read_table_at(elf, section, offset + at, ret_file);
 	}
 	return r;

@@ -6,7 +6,7 @@
  */
 #include "agent/unwind/go/go_pclntab.h"
 
-#include "common/elf/dwarf_cursor.h"
+#include <string.h>
 
 /* kubelet, the largest known, has 12 MiB. */
 #define MAX_PCTAB_BYTES (48 * MIB)
@@ -16,18 +16,16 @@
 
 #define WINDOW_BYTES ((size_t)(64 * KIB))
 
-/* Offsets within header and record; 0: there is no such field. */
+/* Size of each half of a functab entry, and offsets within a record. */
 struct go_layout {
-	uint32_t magic;
-	uint8_t names, pctab, functions; /* in the header */
-	uint8_t entry_bytes;             /* of each half of a functab entry */
-	uint8_t name, pcsp, flags;       /* in the record */
+	uint8_t entry_bytes;
+	uint8_t name, pcsp, flags;
 };
 
 static const struct go_layout layouts[] = {
-	{ 0xfffffffa, 24, 48, 56, 8, 8, 20, 41 },
-	{ 0xfffffff0, 32, 56, 64, 4, 4, 16, 37 },
-	{ 0xfffffff1, 32, 56, 64, 4, 4, 16, 41 },
+	[GO_PCLNTAB_1_16] = { 8, 8, 20, 41 },
+	[GO_PCLNTAB_1_18] = { 4, 4, 16, 37 },
+	[GO_PCLNTAB_1_20] = { 4, 4, 16, 41 },
 };
 
 static uint32_t u32_at(const uint8_t *bytes)
@@ -44,33 +42,6 @@ static uint64_t u64_at(const uint8_t *bytes)
 
 	memcpy(&value, bytes, sizeof(value));
 	return value;
-}
-
-/*
- * The header begins with the magic number, two zeros, the size of the smallest instruction, and the
- * size of a pointer.
- */
-static const struct go_layout *layout_of(const uint8_t *header)
-{
-	if (header[4] != 0 || header[5] != 0 || (header[6] != 1 && header[6] != 4) ||
-	    header[7] != 8)
-		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
-		if (layouts[i].magic == u32_at(header))
-			return &layouts[i];
-	return NULL;
-}
-
-bool go_pclntab_is_header(const uint8_t *bytes)
-{
-	return layout_of(bytes) != NULL;
-}
-
-bool go_pclntab_has_text_start(const uint8_t *bytes)
-{
-	const struct go_layout *layout = layout_of(bytes);
-
-	return layout && layout->entry_bytes == 4;
 }
 
 static int read_pctab(const struct byte_window *whole, uint64_t start, uint64_t end,
@@ -94,26 +65,21 @@ static int read_pctab(const struct byte_window *whole, uint64_t start, uint64_t 
 	return r;
 }
 
-static int open_parts(const struct byte_window *whole, const uint8_t *header,
+static int open_parts(const struct byte_window *whole, const struct go_pclntab_header *header,
 		      struct go_pclntab *table)
 {
-	const struct go_layout *layout = table->layout;
-	uint64_t names = u64_at(header + layout->names);
-	uint64_t pctab = u64_at(header + layout->pctab);
-	uint64_t functions = u64_at(header + layout->functions);
 	int r;
 
-	r = byte_window_part(whole, functions, UINT64_MAX, WINDOW_BYTES, &table->functions);
+	r = byte_window_part(whole, header->functions, UINT64_MAX, WINDOW_BYTES, &table->functions);
 	if (r < 0)
 		return r;
-	r = byte_window_part(whole, functions, UINT64_MAX, WINDOW_BYTES, &table->records);
+	r = byte_window_part(whole, header->functions, UINT64_MAX, WINDOW_BYTES, &table->records);
 	if (r < 0)
 		return r;
-	r = byte_window_part(whole, names, UINT64_MAX, WINDOW_BYTES, &table->names);
+	r = byte_window_part(whole, header->names, UINT64_MAX, WINDOW_BYTES, &table->names);
 	if (r < 0)
 		return r;
-	r = read_pctab(whole, pctab, functions, &table->pctab);
-	return r;
+	return read_pctab(whole, header->values, header->functions, &table->pctab);
 }
 
 int go_pclntab_open(const struct byte_window *whole, uint64_t text_start,
@@ -121,29 +87,28 @@ int go_pclntab_open(const struct byte_window *whole, uint64_t text_start,
 {
 	struct go_pclntab table = { .text_start = text_start,
 				    .pctab = BYTES_INIT(MAX_PCTAB_BYTES) };
-	uint8_t header[GO_PCLNTAB_HEADER_BYTES];
+	struct go_pclntab_header header;
 	struct byte_window start;
 	const uint8_t *bytes;
-	uint64_t n_functions;
+	bool is_table = false;
 	int r;
 
-	r = byte_window_part(whole, 0, sizeof(header), sizeof(header), &start);
+	r = byte_window_part(whole, 0, GO_PCLNTAB_HEADER_BYTES, GO_PCLNTAB_HEADER_BYTES, &start);
 	if (r < 0)
 		return r;
-	r = byte_window_get(&start, 0, sizeof(header), &bytes);
+	r = byte_window_get(&start, 0, GO_PCLNTAB_HEADER_BYTES, &bytes);
 	if (r == 0)
-		memcpy(header, bytes, sizeof(header));
+		is_table = go_pclntab_header_read(bytes, &header);
 	byte_window_release(&start);
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	table.layout = layout_of(header);
-	n_functions = u64_at(header + 8);
-	if (!table.layout || n_functions > MAX_FUNCTIONS)
+	if (!is_table || header.n_functions > MAX_FUNCTIONS)
 		return 0;
-	table.n_functions = (uint32_t)n_functions;
-	table.quantum = header[6];
-	table.has_flags = table.layout->entry_bytes == 4;
-	r = open_parts(whole, header, &table);
+	table.n_functions = (uint32_t)header.n_functions;
+	table.quantum = header.quantum;
+	table.version = header.version;
+	table.has_flags = header.version != GO_PCLNTAB_1_16;
+	r = open_parts(whole, &header, &table);
 	if (r < 0) {
 		go_pclntab_release(&table);
 		return r == -EBADMSG ? 0 : r;
@@ -162,7 +127,7 @@ void go_pclntab_release(struct go_pclntab *table)
 
 int go_pclntab_function(struct go_pclntab *table, uint32_t index, struct go_function *ret_function)
 {
-	const struct go_layout *layout = table->layout;
+	const struct go_layout *layout = &layouts[table->version];
 	uint8_t half = layout->entry_bytes;
 	uint64_t start, record_offset;
 	const uint8_t *bytes;
@@ -215,33 +180,21 @@ struct go_pcsp go_pcsp_of(const struct go_pclntab *table, const struct go_functi
 		view = (struct bytes_view){ view.data + function->pcsp_offset,
 					    view.size - function->pcsp_offset };
 	return (struct go_pcsp){
-		.reader = bytes_reader_of(view),
+		.values = go_pc_values_of(view, table->quantum),
 		.pc = function->start,
-		.delta = -1,
-		.quantum = table->quantum,
 	};
 }
 
-/*
- * Pairs of LEB128 numbers: the change of the delta (zigzag), and the length in instructions. A
- * change of 0 that is not the first one ends the list.
- */
 bool go_pcsp_next(struct go_pcsp *pcsp, struct go_pcsp_row *ret_row)
 {
-	uint32_t change = (uint32_t)cursor_uleb(&pcsp->reader);
 	uint32_t length;
 
-	if (change == 0 && pcsp->has_begun)
+	if (!go_pc_values_next(&pcsp->values, &length))
 		return false;
-	length = (uint32_t)cursor_uleb(&pcsp->reader);
-	if (pcsp->reader.error || length == 0 || length > UINT32_MAX / pcsp->quantum)
-		return false;
-	pcsp->has_begun = true;
-	pcsp->delta = (int32_t)((uint32_t)pcsp->delta + (uint32_t)zigzag_decode(change));
 	*ret_row = (struct go_pcsp_row){
 		.start = pcsp->pc,
-		.end = pcsp->pc + (uint64_t)length * pcsp->quantum,
-		.delta = pcsp->delta,
+		.end = pcsp->pc + length,
+		.delta = pcsp->values.value,
 	};
 	pcsp->pc = ret_row->end;
 	return true;

@@ -4,18 +4,12 @@
 /*
  * Reads Go's table of functions, .gopclntab: their addresses and names, and by how much their code
  * has lowered the stack pointer at each instruction ("pcsp"). Go's runtime itself walks stacks by
- * it, so that every Go program has it, stripped or not.
- *
- * Supports the layouts of Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (to 1.26), each identified by a
- * magic number; little-endian, 64-bit (runtime/symtab.go of those versions: pcHeader, functab,
- * _func, step()).
+ * it, so that every Go program has it, stripped or not. common/elf/go_pclntab.h describes the
+ * format.
  */
 
 #include "agent/unwind/file/byte_window.h"
-
-/* Offset of pcHeader.textStart. The field is 0 since Go 1.26. */
-#define GO_PCLNTAB_TEXT_START   24
-#define GO_PCLNTAB_HEADER_BYTES 72
+#include "common/elf/go_pclntab.h"
 
 /* Longer names are cut. The names that are searched for are shorter. */
 #define GO_NAME_SIZE 48
@@ -32,7 +26,7 @@ struct go_pclntab {
 	uint32_t n_functions;
 	uint8_t quantum; /* size of the smallest instruction */
 	bool has_flags;  /* Go 1.16 has no flags, and 1.17 no GO_FUNCTION_ASM */
-	const struct go_layout *layout;
+	enum go_pclntab_version version;
 	struct byte_window functions, records, names;
 	struct bytes pctab;
 };
@@ -43,10 +37,6 @@ struct go_function {
 	uint32_t pcsp_offset;
 	uint8_t flags; /* enum go_function_flag */
 };
-
-/* Whether these 8 bytes begin a table of a supported layout. */
-bool go_pclntab_is_header(const uint8_t *bytes);
-bool go_pclntab_has_text_start(const uint8_t *bytes);
 
 /*
  * @whole has to outlive the table. @text_start: the address that addresses of functions are
@@ -71,11 +61,8 @@ struct go_pcsp_row {
 };
 
 struct go_pcsp {
-	struct bytes_reader reader;
+	struct go_pc_values values;
 	uint64_t pc;
-	int32_t delta;
-	uint8_t quantum;
-	bool has_begun;
 };
 
 struct go_pcsp go_pcsp_of(const struct go_pclntab *table, const struct go_function *function);

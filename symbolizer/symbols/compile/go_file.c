@@ -2,13 +2,9 @@
 #include "symbolizer/symbols/compile/go_file.h"
 
 #include <elf.h>
+#include <string.h>
 
-#include "common/elf/dwarf_cursor.h"
-
-#define MAGIC_1_18 0xfffffff0u
-#define MAGIC_1_20 0xfffffff1u
-
-#define HEADER_BYTES 72
+#include "common/elf/go_pclntab.h"
 
 /*
  * Offsets of fields of moduledata. Since Go 1.20 two pointers to coverage counters precede gofunc.
@@ -58,13 +54,10 @@ static struct elf_image_section *find_table(const struct elf_image *image)
 	return section ? section : elf_image_section(image, ".data.rel.ro.gopclntab");
 }
 
-/* Reads an offset from the header; the part reaches from there to the end of the table. */
-static bool take_part(struct go_file *file, struct bytes_reader *header,
-		      struct bytes_view *ret_part)
+/* The part of the table that begins at @offset; it reaches to the end of the table. */
+static bool take_part(const struct go_file *file, uint64_t offset, struct bytes_view *ret_part)
 {
-	uint64_t offset = cursor_u64(header);
-
-	if (header->error < 0 || offset > file->table.size)
+	if (offset > file->table.size)
 		return false;
 	*ret_part =
 		(struct bytes_view){ file->table.data + offset, file->table.size - (size_t)offset };
@@ -74,29 +67,25 @@ static bool take_part(struct go_file *file, struct bytes_reader *header,
 static int read_header(struct elf_image *image, const struct elf_image_section *section,
 		       struct go_file *file)
 {
-	struct bytes_reader cursor = cursor_at(file->table, 0);
-	uint32_t magic = cursor_u32(&cursor);
-	uint8_t pointer_bytes;
+	struct go_pclntab_header header;
 
-	if (file->table.size < HEADER_BYTES || (magic != MAGIC_1_18 && magic != MAGIC_1_20))
+	if (file->table.size < GO_PCLNTAB_HEADER_BYTES ||
+	    !go_pclntab_header_read(file->table.data, &header) || header.version == GO_PCLNTAB_1_16)
 		return 0;
-	file->is_1_20 = magic == MAGIC_1_20;
-	cursor_skip(&cursor, 2);
-	file->quantum = cursor_u8(&cursor);
-	pointer_bytes = cursor_u8(&cursor);
-	if (pointer_bytes != 8 || file->quantum == 0 || file->quantum > 4)
-		return 0;
-	file->n_functions = cursor_u64(&cursor);
-	cursor_skip(&cursor, 8); /* number of files */
-	file->text = cursor_u64(&cursor);
-	if (!take_part(file, &cursor, &file->names) || !take_part(file, &cursor, &file->units) ||
-	    !take_part(file, &cursor, &file->files) || !take_part(file, &cursor, &file->values) ||
-	    !take_part(file, &cursor, &file->functions))
+	if (!take_part(file, header.names, &file->names) ||
+	    !take_part(file, header.units, &file->units) ||
+	    !take_part(file, header.files, &file->files) ||
+	    !take_part(file, header.values, &file->values) ||
+	    !take_part(file, header.functions, &file->functions))
 		return -EBADMSG;
-	if (file->n_functions > file->functions.size / 8)
+	if (header.n_functions > file->functions.size / 8)
 		return -EBADMSG;
+	file->is_1_20 = header.version == GO_PCLNTAB_1_20;
+	file->quantum = header.quantum;
+	file->n_functions = header.n_functions;
+	file->text = header.text_start;
 	if (file->text == 0)
-		file->text = relocated_pointer(image, section->elf_addr + 24);
+		file->text = relocated_pointer(image, section->elf_addr + GO_PCLNTAB_TEXT_START);
 	return 1;
 }
 

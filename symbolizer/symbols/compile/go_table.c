@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/elf/dwarf_cursor.h"
+#include "common/elf/go_pclntab.h"
 #include "common/hash_table.h"
 #include "symbolizer/symbols/compile/go_file.h"
 #include "symbolizer/symbols/symbol_limits.h"
@@ -53,38 +54,35 @@ struct go_reading {
 
 /* State of walking a table from pc to value. */
 struct go_values {
-	struct bytes_reader cursor;
+	struct go_pc_values pieces;
 	int32_t value; /* of the current piece; -1: none */
 	uint32_t end;  /* pc at which the piece ends; UINT32_MAX: the table has ended */
-	bool is_first;
 };
 
 static void values_next(struct go_reading *reading, struct go_values *values)
 {
-	uint64_t delta = cursor_uleb(&values->cursor);
-	uint64_t end;
+	uint32_t length;
 
-	if (reading->steps_left == 0 || values->cursor.error < 0 ||
-	    (delta == 0 && !values->is_first)) {
+	if (reading->steps_left == 0 || !go_pc_values_next(&values->pieces, &length)) {
 		values->value = -1;
 		values->end = UINT32_MAX;
 		return;
 	}
 	reading->steps_left--;
-	values->is_first = false;
-	end = cursor_uleb(&values->cursor) & UINT32_MAX;
-	end = values->end + end * reading->file.quantum;
-	values->value = (int32_t)((uint32_t)values->value + (uint32_t)zigzag_decode(delta));
-	values->end = (uint32_t)MIN(end, (uint64_t)UINT32_MAX);
+	values->value = values->pieces.value;
+	values->end = (uint32_t)MIN((uint64_t)values->end + length, (uint64_t)UINT32_MAX);
 }
 
 static void values_open(struct go_reading *reading, uint32_t table, struct go_values *values)
 {
+	struct bytes_view view = reading->file.values;
+	const size_t offset = MIN((size_t)table, view.size);
+
+	view = (struct bytes_view){ view.data + offset, view.size - offset };
 	*values = (struct go_values){
-		.cursor = cursor_at(reading->file.values, table),
+		.pieces = go_pc_values_of(view, reading->file.quantum),
 		.value = -1,
 		.end = reading->function.start,
-		.is_first = true,
 	};
 	if (table == 0)
 		values->end = UINT32_MAX;
