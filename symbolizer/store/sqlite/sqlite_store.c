@@ -384,17 +384,21 @@ static int load_state(struct sqlite_store *self)
 	int r;
 
 	r = connection_set_hearth(&self->writer->connections, &hearth);
-	if (r == 0)
-		r = hearth_db_identity(hearth, &self->identity);
-	if (r == 0)
-		r = find_day_files(self);
-	if (r == 0)
-		r = load_series_hosts(self, hearth);
-	if (r == 0)
-		r = load_count(hearth, SQL_STACK_MAX, &self->writer->n_stacks);
-	if (r == 0)
-		r = load_count(hearth, SQL_PROCESS_MAX, &self->writer->n_processes);
-	return r;
+	if (r < 0)
+		return r;
+	r = hearth_db_identity(hearth, &self->identity);
+	if (r < 0)
+		return r;
+	r = find_day_files(self);
+	if (r < 0)
+		return r;
+	r = load_series_hosts(self, hearth);
+	if (r < 0)
+		return r;
+	r = load_count(hearth, SQL_STACK_MAX, &self->writer->n_stacks);
+	if (r < 0)
+		return r;
+	return load_count(hearth, SQL_PROCESS_MAX, &self->writer->n_processes);
 }
 
 int sqlite_store_open(const char *folder, const struct clock *clock, struct store **ret_store)

@@ -65,11 +65,12 @@ static void a_damaged_file_is_an_error_and_can_be_uploaded_again(void **state)
 		assert_ok(bytes_append(&large, &large.size, sizeof(large.size)));
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
-			struct debuginfo_entry entry;
+		struct debuginfo_entry entry;
 		int fd = -1;
 
-		assert_int_equal(put_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), &entry),
-				 1);
+		assert_int_equal(
+			put_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), &entry),
+			1);
 		(void)debuginfo_store_free(store);
 		debuginfo_sql(*state, damages[i]);
 		store = open_debuginfo_at(*state, &system_clock);
@@ -77,8 +78,9 @@ static void a_damaged_file_is_an_error_and_can_be_uploaded_again(void **state)
 		assert_int_equal(fd, -1);
 		/* The damaged file was removed, so the same file is stored again. */
 		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
-		assert_int_equal(put_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), &entry),
-				 1);
+		assert_int_equal(
+			put_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), &entry),
+			1);
 		assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
 		(void)close(fd);
 		assert_int_equal(debuginfo_remove(store, &id), 1);
@@ -88,17 +90,19 @@ static void a_damaged_file_is_an_error_and_can_be_uploaded_again(void **state)
 
 static void a_lookup_error_after_the_commit_does_not_undo_it(void **state)
 {
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store =
+		open_debuginfo_at(*state, &system_clock);
 	struct executable_id id = sample_identity();
 	struct debuginfo_entry entry;
 
 	/* A trigger hides the new file from lookups by identity, as if a later lookup failed. */
 	debuginfo_sql(*state, "CREATE TRIGGER hide AFTER INSERT ON file BEGIN"
-			" UPDATE file SET kind = 99 WHERE id = new.id; END");
+			      " UPDATE file SET kind = 99 WHERE id = new.id; END");
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_AGENT, SAMPLE_FULL, &entry), 1);
 	assert_true(executable_id_equal(&entry.id, &id));
 	assert_int_equal(entry.richness, DEBUGINFO_DWARF);
-	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content WHERE complete"), 1);
+	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content WHERE complete"),
+			 1);
 	assert_true(debuginfo_number(*state, "SELECT count(*) FROM chunk") > 0);
 }
 
@@ -125,8 +129,7 @@ static void on_a_full_disk_uploads_fail_and_stored_files_are_kept(void **state)
 		assert_ok(bytes_append(&large, &random, sizeof(random)));
 	}
 	store = open_debuginfo_at(folder, &system_clock);
-	assert_int_equal(put_file(store, DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, &entry),
-			 1);
+	assert_int_equal(put_file(store, DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, &entry), 1);
 	/* The temporary file fits on the disk, but its content in the database does not. */
 	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
 	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&large), message));
@@ -151,7 +154,8 @@ static void on_a_full_disk_uploads_fail_and_stored_files_are_kept(void **state)
 
 static void a_second_server_cannot_open_the_folder(void **state)
 {
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store =
+		open_debuginfo_at(*state, &system_clock);
 	struct debuginfo_store *second;
 
 	assert_non_null(store);
