@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A stripped program, sampled first: its names, with everything inlined, come with the upload of its debug file.
+# A stripped program is sampled first. After its debug file is uploaded, its profile has names and inlined functions.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -31,24 +31,24 @@ expect_equal "status of the upload" "$status" 200
 wait_for_name step_a inlined "$from" "$to"
 
 fetch_profile "$work/after.json" inlined "$from" "$to" "$mine"
-expect_equal "the sum of the same range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
+expect_equal "total of the same time range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
 expect_near "share of step_a" "$(share_of "$work/after.json" step_a)" 70 5
 expect_near "share of step_b" "$(share_of "$work/after.json" step_b)" 20 4
 expect_near "share of step_c" "$(share_of "$work/after.json" step_c)" 10 3
 expect_near "share of wrap_c" "$(share_of "$work/after.json" wrap_c)" "$(share_of "$work/after.json" step_c)" 0.5
-expect_equal "what wrap_c calls" "$(children_of "$work/after.json" wrap_c | tr '\n' ' ')" "step_c "
-expect_equal "what step_a calls" "$(children_of "$work/after.json" step_a | tr '\n' ' ')" "spin "
+expect_equal "callees of wrap_c" "$(children_of "$work/after.json" wrap_c | tr '\n' ' ')" "step_c "
+expect_equal "callees of step_a" "$(children_of "$work/after.json" step_a | tr '\n' ' ')" "spin "
 for caller in step_a step_b wrap_c; do
 	children_of "$work/after.json" work_round | grep -xF $caller >/dev/null || fail "$caller is not called by work_round"
 done
 
-# The same without them, for comparison: all of it is the one function that has the code.
+# Without inlined functions, all of the time belongs to the function that has the code.
 fetch_profile "$work/plain.json" inlined "$from" "$to" "{\"tag_filter\": \"process_id = $pid\", \"inlines\": false}"
 expect_no_label "$work/plain.json" step_a
 expect_near "share of work_round without inlines" "$(share_of "$work/plain.json" work_round)" 99 2
-expect_equal "the sum without inlines" "$(total_of "$work/plain.json")" "$(total_of "$work/after.json")"
+expect_equal "total without inlines" "$(total_of "$work/plain.json")" "$(total_of "$work/after.json")"
 
-# Every way of asking has them.
+# /v1/top, /v1/flame and the commands show inlined functions too.
 top=$(curl -sS -m 20 "$server_url/v1/top?service=inlined&since=$from&until=$((to + 1))&sort=total&limit=20" |
 	jq -r '.functions[].function')
 grep -xF step_b <<<"$top" >/dev/null || fail "step_b is not among the functions: $top"
@@ -64,7 +64,7 @@ request GET "/v1/debuginfo/$build_id/status"
 expect_equal "status of the table" "$(jq -r .table.status "$work/body")" ready
 jq -e '.table.sources | contains(["dwarf", "lines"])' "$work/body" >/dev/null || fail "the table has no lines: $(cat "$work/body")"
 
-# An address in it, for machines: the chain with files and lines.
+# /v1/symbolize: the inline chain of an address, with files and lines.
 address=$(readelf -sW "$workloads/inlined.debug" | awk '$8 == "work_round" { print $2; exit }')
 jq -nc --arg id "$build_id" --arg at "$address" \
 	'{ build_id: $id, addresses: [range(0; 256) | . + ($at | ltrimstr("0x") | explode

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Files made to hurt: the server answers all along, says why each has no table, and names what is not hostile.
+# Hostile files: the server keeps answering, gives the reason why each has no table, and names the other files.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,7 @@ need_tools curl jq gcc objcopy readelf python3
 
 start_server
 
-# hostile_program NAME BUILD_ID: a small program with debuginfo of its own.
+# hostile_program NAME BUILD_ID: builds a small program with debuginfo and this build-ID.
 cat >"$work/program.c" <<'C'
 static inline __attribute__((always_inline)) int inner(int x) { return x * 3; }
 int outer(int x) { return inner(x) + 1; }
@@ -24,7 +24,7 @@ upload() {
 	say "$1: upload answers $status"
 }
 
-# table_of BUILD_ID: its status and why, when it is no longer pending.
+# table_of BUILD_ID: waits until the table is no longer pending, and prints its status and the reason.
 is_decided() {
 	request GET "/v1/debuginfo/$1/status"
 	[ "$status" = 200 ] && [ "$(jq -r .table.status "$work/body")" != "table pending" ]
@@ -62,7 +62,7 @@ f.seek(0); f.write(data)
 PY
 upload bomb.elf aaaa0000000000000000000000000000000000a1
 
-# ---- every section header and every byte of the debug sections at random, thirty times
+# ---- thirty programs with random bytes in 5 % of their debug sections
 for i in {1..30}; do
 	id=$(printf 'bbbb%036d' "$i")
 	program "mutant$i" "$id"
@@ -84,7 +84,7 @@ PY
 	upload "mutant$i" "$id"
 done
 
-# ---- a line table of 300 MB whose rows run far past the code, compressed
+# ---- a line table of 300 MB with rows far beyond the code, compressed
 program lines aaaa0000000000000000000000000000000000a2
 objcopy --dump-section .debug_line="$work/line" "$work/lines"
 python3 - "$work/line" <<'PY'
@@ -92,7 +92,7 @@ import struct, sys
 data = open(sys.argv[1], "rb").read()
 length, = struct.unpack_from("<I", data)
 unit = data[4:4 + length]
-# Each a row further on; then the end of the sequence, which the first unit had before.
+# Each row advances; the end-of-sequence opcode of the original unit follows.
 rows = bytes([0x21, 0x2f]) * (150 << 20)
 unit = unit[:-3] + rows + unit[-3:]
 open(sys.argv[1], "wb").write(struct.pack("<I", len(unit)) + unit + data[4 + length:])
@@ -102,7 +102,7 @@ objcopy --compress-debug-sections=zlib "$work/lines.long" "$work/lines.elf"
 rm "$work/line" "$work/lines.long"
 upload lines.elf aaaa0000000000000000000000000000000000a2
 
-# ---- a C++ name of 330 letters that is hundreds of megabytes long when demangled: each type is a pair of the one before
+# ---- a C++ name of 330 letters that demangles to hundreds of megabytes: each type is a pair of the previous type
 name=_Z7explode1AIiiE
 for digit in '' 0 1 2 3 4 5 6 7 8 9 A B C D E F G H I J K L M; do
 	name+=S_IS${previous-0}_S${previous-0}_E
@@ -122,27 +122,27 @@ for id in ../../../../../../etc/x ..%2f..%2fx aaaa/../bbbb; do
 	case $status in 400 | 404 | 405) ;; *) fail "the build-ID '$id' was not refused: $status" ;; esac
 done
 
-# ---- and one that is as it should be
+# ---- a valid program
 program good cccc0000000000000000000000000000000000c1
 upload good cccc0000000000000000000000000000000000c1
 
-expect_equal "the good one's table" "$(table_of cccc0000000000000000000000000000000000c1)" "ready: "
-say "the bomb's table: $(table_of aaaa0000000000000000000000000000000000a1)"
+expect_equal "table of the valid program" "$(table_of cccc0000000000000000000000000000000000c1)" "ready: "
+say "table of the bomb: $(table_of aaaa0000000000000000000000000000000000a1)"
 for i in {1..30}; do
-	say "mutant $i: $(table_of "$(printf 'bbbb%036d' "$i")")"
+	say "table of mutant $i: $(table_of "$(printf 'bbbb%036d' "$i")")"
 done
 
-expect_equal "the table of the many lines" "$(table_of aaaa0000000000000000000000000000000000a2)" "ready: "
-expect_equal "the table of the long name" "$(table_of aaaa0000000000000000000000000000000000a3)" "ready: "
+expect_equal "table of the long line table" "$(table_of aaaa0000000000000000000000000000000000a2)" "ready: "
+expect_equal "table of the long name" "$(table_of aaaa0000000000000000000000000000000000a3)" "ready: "
 request POST /v1/symbolize -H 'Content-Type: application/json' \
 	-d "{\"build_id\": \"aaaa0000000000000000000000000000000000a3\", \"addresses\": [\"0x$name_address\"]}"
-expect_equal "status of the question for the long name" "$status" 200
+expect_equal "status of the query for the long name" "$status" 200
 expect_at_most "bytes of the answer" "$(stat -c %s "$work/body")" 100000
 grep -F explode "$work/body" >/dev/null || fail "the long name is not called 'explode': $(head -c 400 "$work/body")"
 
-# One process, which never died; and its memory is not that of the bomb.
-is_alive "$server_pid" || fail "the server is gone"
-expect_equal "the server answers" "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_url/readyz")" 200
+# The server is still the same process, and its memory did not grow by the size of the bomb.
+is_alive "$server_pid" || fail "the server has ended"
+expect_equal "status of readyz" "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_url/readyz")" 200
 peak_kib=$(awk '/^VmHWM/ { print $2 }' "/proc/$server_pid/status")
 expect_at_most "peak memory of the server, KiB" "$peak_kib" 400000
-expect_equal "helpers that are left" "$(pgrep -P "$server_pid" | wc -l)" 0
+expect_equal "helpers still running" "$(pgrep -P "$server_pid" | wc -l)" 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# SIGKILL of the helper, and of the server with its helper, in the middle of a compilation.
+# SIGKILL of the helper, or of the server with its helper, during a compilation leaves no partial table.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +10,7 @@ need_tools curl jq gcc readelf
 
 start_server
 
-# A program whose table takes seconds: very many functions with very many inlined ones.
+# A program whose table takes seconds to compile: many functions with many inlined functions.
 id=dddd0000000000000000000000000000000000d1
 {
 	printf 'volatile int sink;\n'
@@ -29,59 +29,59 @@ ask() { curl -s -m 20 -o "$work/status.json" "$server_url/v1/debuginfo/$id/statu
 table_status() { ask && jq -r .table.status "$work/status.json"; }
 helper_of() { pgrep -P "$1" | head -n 1 || true; }
 
-# Before that it has read nothing, and is only now about to tie its life to the server's.
-is_at_work() { grep -q '^Seccomp:[[:space:]]*2' "/proc/$1/status" 2>/dev/null; }
+# The helper installs its seccomp filter before it reads anything, and after it has set its parent-death signal.
+is_compiling() { grep -q '^Seccomp:[[:space:]]*2' "/proc/$1/status" 2>/dev/null; }
 
-# stop_a_helper: a compilation is under way and does not get on; its pid is $helper. A helper is quick: it is asked for
-# until one is caught.
+# stop_a_helper: stops a helper during a compilation and sets $helper to its pid. Helpers are fast: the function starts
+# compilations until it catches one.
 stop_a_helper() {
 	local i
 	for i in {1..200}; do
 		ask
 		helper=$(helper_of "$server_pid")
 		if [ -n "$helper" ] && kill -STOP "$helper" 2>/dev/null; then
-			[ "$(process_state "$helper")" = T ] && is_at_work "$helper" && return
+			[ "$(process_state "$helper")" = T ] && is_compiling "$helper" && return
 			kill -CONT "$helper" 2>/dev/null || true
 		fi
 		[ "$(jq -r .table.status "$work/status.json")" = "table pending" ] || forget
 	done
-	fail "no helper was caught at work"
+	fail "no helper was caught during a compilation"
 }
 
-# Makes the server compile again: without the file there is no table either.
+# forget: removes the file and its table and uploads the file again, so that the server compiles the table again.
 forget() {
 	request DELETE "/v1/debuginfo/$id"
 	request PUT "/v1/debuginfo/$id" -T "$work/large"
 }
 
-# ---- the server goes: so does the helper
+# ---- when the server is killed, its helper ends too
 stop_a_helper
-say "helper $helper is stopped at work"
+say "helper $helper is stopped during a compilation"
 stop_server KILL
 expect_within 10s has_ended "$helper"
-say "the helper went with the server"
-! find "$server_data/symbols" -type f | grep . || fail "something is left of the table"
+say "the helper has ended with the server"
+! find "$server_data/symbols" -type f | grep . || fail "a part of the table is left"
 start_server
 expect_within 60s eval '[ "$(table_status)" = ready ]'
-say "after a new start the table is made"
+say "the restarted server has compiled the table"
 
-# ---- the helper goes: that is said, and the server stays
+# ---- when the helper is killed, the server reports it and keeps running
 forget
 stop_a_helper
 kill -KILL "$helper"
 expect_within 30s eval '[ "$(table_status)" = "table failed" ]'
-jq -e '.table.why | contains("SIGKILL")' "$work/status.json" >/dev/null || fail "why: $(cat "$work/status.json")"
-is_alive "$server_pid" || fail "the server went with its helper"
-! find "$server_data/symbols" -type f | grep . || fail "something is left of the table"
+jq -e '.table.why | contains("SIGKILL")' "$work/status.json" >/dev/null || fail "wrong reason: $(cat "$work/status.json")"
+is_alive "$server_pid" || fail "the server has ended with its helper"
+! find "$server_data/symbols" -type f | grep . || fail "a part of the table is left"
 request POST /v1/symbolize --data-binary "{\"build_id\": \"$id\", \"addresses\": [4096]}"
 expect_equal "status of a frame" "$(jq -r '.frames[0].status' "$work/body")" "table failed"
 
-# ---- a second server at the same folder finds all of it in order
+# ---- a restarted server uses the table on disk
 forget
 expect_within 60s eval '[ "$(table_status)" = ready ]'
 made=$(server_metric symbol_tables_total)
 stop_server
 start_server
-expect_equal "the table after a restart" "$(table_status)" ready
-expect_equal "tables made anew" "$(server_metric symbol_tables_total)" 0
-say "$made tries before, none after"
+expect_equal "status of the table after a restart" "$(table_status)" ready
+expect_equal "tables compiled after a restart" "$(server_metric symbol_tables_total)" 0
+say "tables compiled before the restart: $made"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Random addresses of the server's own program and of one in C++: function, inline chain, file and line are those that
-# llvm-symbolizer gives, but for what tests/symbol_check/compare.py explains.
+# Random addresses in the server's program and in a C++ program: function, inline chain, file and line agree with
+# llvm-symbolizer, except for the differences that tests/symbol_check/compare.py explains.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"

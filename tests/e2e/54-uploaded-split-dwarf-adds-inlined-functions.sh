@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs of GCC and clang whose DWARF was split off: the program alone gives names of functions, the status says what
-# is lacking, and with the .dwp there is what was inlined, with lines, as in the same program compiled without.
+# Programs of GCC and clang with split DWARF: the program alone gives names of functions, and its status says that the .dwp
+# is missing. With the .dwp the server shows inlined functions and lines, as for the same program without split DWARF.
 #
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
@@ -24,8 +24,8 @@ static inline __attribute__((always_inline)) int divide(int x) { return sink / (
 __attribute__((noinline)) int inner_unit(int x) { return divide(x) - 1; }
 C
 
-# build COMPILER DWARF_VERSION PACKER UNIT...: $program with a .dwp beside it, and $program.whole, the same with its DWARF
-# in it. Without a packer (binutils' crashes on DWARF 5, LLVM's never ends with GCC's of C) the .dwo files are left.
+# build COMPILER DWARF_VERSION PACKER UNIT...: builds $program with a .dwp beside it, and $program.whole with its DWARF
+# inside. The packer `hearth` leaves .dwo files: binutils' packer crashes on DWARF 5, LLVM's never ends with GCC's C units.
 build() {
 	program=$work/build/$1-$2
 	(cd "$work/build" && rm -f ./*.o ./*.dwo &&
@@ -36,7 +36,7 @@ build() {
 	build_id=$(readelf -n "$program" 2>/dev/null | sed -n 's/.*Build ID: //p')
 }
 
-# frames_of FILE BUILD_ID FUNCTION: what the server says of each byte of the function, without folders.
+# frames_of FILE BUILD_ID FUNCTION: prints the server's frames for each byte of the function, files without folders.
 frames_of() {
 	local start size
 	read -r start size <<<"$(nm -S "$1" | awk -v name="$3" '$4 == name { print $1, $2 }')"
@@ -52,7 +52,7 @@ is_ready() {
 	request GET "/v1/debuginfo/$build_id/status"
 	[ "$(jq -r .table.status "$work/body")" = ready ]
 }
-is_whole() { is_ready && [ "$(jq -r .table.why "$work/body")" = "" ]; }
+is_complete() { is_ready && [ "$(jq -r .table.why "$work/body")" = "" ]; }
 
 check() {
 	build "$@"
@@ -63,7 +63,7 @@ check() {
 	frames_of "$program" "$build_id" outer >"$work/before.json"
 	jq -e 'all(.[][]; .[0] == "outer")' "$work/before.json" >/dev/null || fail "without the .dwp: $(cat "$work/before.json")"
 	is_ready
-	jq -e '.table.why | contains("upload its .dwp")' "$work/body" >/dev/null || fail "nothing says what is lacking: $(cat "$work/body")"
+	jq -e '.table.why | contains("upload its .dwp")' "$work/body" >/dev/null || fail "the status does not say that the .dwp is missing: $(cat "$work/body")"
 
 	if [ "$3" = hearth ]; then
 		"$hearth" upload --server "$server_url" --split-of "$build_id" "$work"/build/*.dwo
@@ -71,13 +71,13 @@ check() {
 		"$hearth" upload --server "$server_url" "$program" "$program.dwp"
 	fi >"$work/upload.txt" 2>&1 || fail "$(cat "$work/upload.txt")"
 	frames_of "$program" "$build_id" outer >/dev/null
-	expect_within 60s is_whole
+	expect_within 60s is_complete
 	"$hearth" upload --server "$server_url" "$program.whole"
 	whole_id=$(readelf -n "$program.whole" 2>/dev/null | sed -n 's/.*Build ID: //p')
 	for function in outer inner_unit main; do
 		frames_of "$program" "$build_id" "$function" >"$work/split.json"
 		frames_of "$program.whole" "$whole_id" "$function" >"$work/whole.json"
-		cmp "$work/split.json" "$work/whole.json" || fail "$function: $(cat "$work/split.json") is not $(cat "$work/whole.json")"
+		cmp "$work/split.json" "$work/whole.json" || fail "$function: $(cat "$work/split.json"), expected $(cat "$work/whole.json")"
 	done
 	frames_of "$program" "$build_id" outer >"$work/after.json"
 	jq -e 'any(.[]; map(.[0]) == ["multiply", "outer"] and all(.[]; .[1] == "outer.c" and .[2] > 0))' \
@@ -89,16 +89,16 @@ check gcc 5 hearth outer.c inner.c
 check clang 4 llvm-dwp outer.c inner.c
 check clang 5 llvm-dwp outer.c inner.c
 
-# What is there is not sent again; one without its program beside it has to be told.
+# A .dwp that the server has is not sent again. A .dwp without its program beside it needs --split-of.
 "$hearth" upload --server "$server_url" "$program.dwp" | grep -F "not needed" >/dev/null || fail "the .dwp was sent again"
 mv "$program.dwp" "$work/elsewhere.dwp"
-"$hearth" upload --server "$server_url" "$work/elsewhere.dwp" >"$work/upload.txt" 2>&1 && fail "taken without a program"
+"$hearth" upload --server "$server_url" "$work/elsewhere.dwp" >"$work/upload.txt" 2>&1 && fail "the .dwp was accepted without its program"
 grep -F -- --split-of "$work/upload.txt" >/dev/null || fail "$(cat "$work/upload.txt")"
 "$hearth" upload --server "$server_url" --force --split-of "$build_id" "$work/elsewhere.dwp"
 
-# One of another program is not used, and that is said.
+# The server does not use the .dwp of another program, and its status reports that.
 "$hearth" upload --server "$server_url" --split-of "$build_id" "$work/build/clang-4.dwp"
-says_so() { is_ready && jq -e '.table.why | contains("not the one of this build")' "$work/body" >/dev/null; }
+reports_the_mismatch() { is_ready && jq -e '.table.why | contains("not the one of this build")' "$work/body" >/dev/null; }
 frames_of "$program" "$build_id" outer >/dev/null
-expect_within 60s says_so
+expect_within 60s reports_the_mismatch
 "$hearth" debuginfo --server "$server_url" ls | grep -F "split DWARF" >/dev/null || fail "the list has no split DWARF"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The stack of a 32-bit program is not walked: as a 64-bit one its callers would be made up. What it is, and which file
-# it was in, is shown all the same, and so is the reason.
+# The agent does not walk the stacks of 32-bit programs: read as a 64-bit stack, the callers would be wrong. The profile
+# shows the innermost frame, its file, and the reason.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 need_workload program_32
-# A kernel without support for such programs cannot run it: that is what is to be known here.
+# A kernel without support for 32-bit programs cannot run this one: find out whether it can.
 "$workloads/program_32" &
 probe_pid=$!
 pause 0.3
@@ -27,9 +27,9 @@ fetch_profile "$work/profile.json" program_32 "$from" "$to"
 
 expect_label "$work/profile.json" "[truncated: 32-bit]"
 expect_label "$work/profile.json" "[$workloads/program_32]"
-expect_at_least "share of stacks that say so, in percent" "$(share_of "$work/profile.json" '[truncated: 32-bit]' | cut -d. -f1)" 99
+expect_at_least "share of stacks with the reason, in percent" "$(share_of "$work/profile.json" '[truncated: 32-bit]' | cut -d. -f1)" 99
 expect_at_least "share of the file, in percent" "$(share_of "$work/profile.json" "[$workloads/program_32]" | cut -d. -f1)" 99
-# Two levels, whatever the stack holds: the reason, and the innermost frame.
+# Each stack has two levels: the reason and the innermost frame.
 expect_equal "user frames below others" "$(jq '[.result[] | select(.profile_location_str | startswith("[unknown]"))] | length' \
 	"$work/profile.json")" 0
 expect_at_least "stacks counted as cut" "$(agent_metric 'stacks_cut_total{reason="32-bit"}')" 50

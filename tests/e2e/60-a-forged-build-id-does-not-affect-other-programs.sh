@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Three programs have one build-ID and different code. Two of them belong to a user, and run first. Each has its own
-# unwind table and its own names; the one that only root can write has the build-ID for the server, too.
+# Three programs have the same build-ID and different code. Two of them belong to a user and run first. Each gets its own
+# unwind table and its own names. For the server, the program that only root can write has the build-ID.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ need_tools curl jq gcc
 
 build_id=5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed
 
-# program NAME FRAME_BYTES: without frame pointers; frames of another size, so that another's unwind table is no use.
+# program NAME FRAME_BYTES: no frame pointers, and another frame size, so that the other unwind tables are wrong for it.
 program() {
 	cat >"$work/$1.c" <<C
 volatile unsigned long sum;
@@ -45,7 +45,7 @@ chmod 0755 "$work/real"
 start_server
 start_agent --on_cpu.frequency 397
 
-# The forger has long been there when the others start.
+# The forged program has been running for some time when the others start.
 start_background forged "$work/forged"
 wait_for_name work_of_forged forged "$(now_s)" $(($(now_s) + 60))
 start_background twin "$work/twin"
@@ -60,8 +60,8 @@ wait_for_coverage $((from + 4))
 for name in forged twin real; do
 	fetch_profile "$work/$name.json" "$name" "$from" $((from + 3))
 	expect_at_least "percent of $name below its main" "$(share_of "$work/$name.json" main)" 95
-	expect_at_least "percent of $name in its middle" "$(share_of "$work/$name.json" "middle_of_$name")" 95
-	expect_at_least "percent of $name in its work" "$(share_of "$work/$name.json" "work_of_$name")" 95
+	expect_at_least "percent of $name in its middle function" "$(share_of "$work/$name.json" "middle_of_$name")" 95
+	expect_at_least "percent of $name in its work function" "$(share_of "$work/$name.json" "work_of_$name")" 95
 	for other in forged twin real; do
 		[ "$other" = "$name" ] || expect_no_label "$work/$name.json" "_of_$other"
 	done
@@ -69,9 +69,9 @@ done
 expect_at_least "build-ID conflicts counted" "$(agent_metric build_id_conflicts_total)" 2
 expect_equal "conflicts logged" "$(grep -c 'has the build-ID' "$work/agent.log")" 1
 
-# For the whole fleet the build-ID is that of the file that only root can write; but the forger had been asked first.
+# For the server, the build-ID is that of the file that only root can write, although the forged file was looked up first.
 request GET "/v1/debuginfo"
 say "debuginfo: $(jq -c '[.debuginfo[] | select(.build_id | startswith("text-") or startswith("5eed"))
 	| {build_id, origin}]' "$work/body")"
 [ "$(jq '[.debuginfo[] | select(.build_id | startswith("text-"))] | length' "$work/body")" -ge 1 ] ||
-	fail "no identity of its own for the twin"
+	fail "the twin has no separate identity"

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A busy program runs from a file system that accepts requests and never answers them: a process that looks at the
-# program's file waits in the kernel, where no signal ends it. Two other programs have their command line and a stack in a
-# file there: a process that reads the stack of one waits, and a process that reads the mappings or the command line of the
-# other waits for a lock whose holder hangs. The agent samples other programs without a gap, with the names of their
-# functions, and stops on SIGTERM.
+# A busy program runs from a file system that accepts requests and never answers them: a process that reads the program's
+# file blocks in the kernel, and no signal ends it. Two other programs have their command line and a stack in such a file.
+# Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock whose holder
+# blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -18,7 +17,7 @@ mkdir "$work/mount"
 (cat "$workloads/shares" && head -c 1048576 /dev/zero) >"$work/file"
 start_background mount "$workloads/hanging_mount" "$work/mount" "$work/file"
 mount_pid=$background_pid
-# When the daemon ends, so does the connection, and processes that wait for it continue or end.
+# When the daemon ends, the kernel closes the connection, and blocked processes continue or end.
 hung_pids=()
 unmount() {
 	kill -KILL "$mount_pid" 2>/dev/null
@@ -68,16 +67,16 @@ expect_within 60s hung
 unread() { grep -F "off_cpu_unread_total{reason=\"$1\"}" "$agent_metrics" | awk '{ exit !($2 >= 1) }'; }
 expect_within 20s unread in-file
 expect_within 20s unread busy
-# Its name is another than its program's: only the command line tells whether it was started under it.
+# The name of the process differs from its program's: only the command line shows whether it was started under that name.
 not_read() { grep -F 'helper_failures_total{helper="reader",how="timeout"}' "$agent_metrics" | awk '{ exit !($2 >= 1) }'; }
 expect_within 20s not_read
 say "$(grep -E '^hearth_agent_(look_ups|helper_failures|samples_not_waited|processes_left|off_cpu_unread)' "$agent_metrics" | tr '\n' ' ')"
 
-# A helper still waits for the file. The agent does not wait for the helper.
-# ps(1) would wait for the command line of the locked process.
+# A helper is still blocked on the file; the agent does not wait for it. This test does not use ps(1), which would block on
+# the command line of the locked process.
 stuck=$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c '^[0-9]* (hearth-finder) D' || true)
-expect_at_least "finders that hang in the kernel" "$stuck" 1
-is_alive "$agent_pid" || fail "the agent is gone"
+expect_at_least "finders blocked in the kernel" "$stuck" 1
+is_alive "$agent_pid" || fail "the agent has ended"
 began=$(now_s)
 kill -TERM "$agent_pid"
 expect_within 20s has_ended "$agent_pid"

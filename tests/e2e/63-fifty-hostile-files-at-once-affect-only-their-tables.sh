@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fifty programs with damaged call frame information start at once, beside a program that the agent knows already. The
-# shares and the CPU time of that program must stay right. Compilers that die are counted, and the agent stops on
-# SIGTERM.
+# Fifty programs with damaged call frame information start at once, beside a program that the agent already knows. The
+# shares and the CPU time of that program stay right. The agent counts compilers that crash, and stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3
 need_workload shares
 
-# A program with a hundred thousand functions that have call frame information. Its main() works for a moment, then
-# waits.
+# A program with a hundred thousand functions with call frame information. main() works for a moment and then waits.
 gcc -O1 -fno-omit-frame-pointer -Wl,--build-id -o "$work/whole" -x c - <<'C'
 #include <unistd.h>
 __asm__(".text\n.rept 100000\n.cfi_startproc\nnop\n.cfi_def_cfa_offset 32\nnop\n.cfi_adjust_cfa_offset 8\nnop\n.cfi_endproc\n.endr\n");
@@ -19,7 +17,7 @@ __attribute__((noinline)) static void work(void) { for (int i = 0; i < 100000000
 int main(void) { work(); for (;;) pause(); }
 C
 
-# Copies of it with different build-IDs, and damage in sections that parsers read and the loader does not.
+# Copies with different build-IDs, and damage in sections that the agent parses and the loader does not read.
 python3 - "$work" <<'PYTHON'
 import random, struct, sys
 work = sys.argv[1]
@@ -74,7 +72,7 @@ expect_near "microseconds of the known program" "$(total_of "$work/shares.json")
 	"$(awk -v t="$(cpu_tolerance "$cpu" 20)" 'BEGIN { print t + 40000 }')"
 expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 8
 
-# ---- a compiler that dies: only the table of its file is not made
+# ---- when a compiler crashes, only the table of its file is missing
 nursery=$(pgrep -P "$agent_pid" -x hearth-nursery)
 kill_compilers() {
 	local children name
@@ -92,10 +90,10 @@ crashed() { grep -F 'unwind_tables_failed_total{reason="crashed"}' "$agent_metri
 for i in {50..59}; do start_background "hostile$i" "$work/hostile$i"; done
 wait_until 30s crashed || true
 kill -KILL "$killer_pid"
-crashed || fail "no compiler that died was counted"
+crashed || fail "no crash of a compiler was counted"
 say "$(grep -E '^hearth_agent_(unwind_tables|helper_failures|samples_not_waited)' "$agent_metrics" | tr '\n' ' ')"
 
-is_alive "$agent_pid" || fail "the agent is gone"
+is_alive "$agent_pid" || fail "the agent has ended"
 began_us=${EPOCHREALTIME/[.,]/}
 kill -TERM "$agent_pid"
 expect_within 20s has_ended "$agent_pid"

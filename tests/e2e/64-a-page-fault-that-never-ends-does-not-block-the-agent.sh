@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A thread waits whose stack has no pages: another process should supply them (userfaultfd) and never does. Whoever reads
-# that stack waits in the kernel. The waits of other programs are exact all the same, the stack is counted as not read,
-# and the agent ends on SIGTERM.
+# The stack of a waiting thread has no pages: another process should supply them (userfaultfd) and never does. Reading that
+# stack blocks in the kernel. The waits of other programs are still exact, the stack is counted as not read, and the agent
+# stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -12,7 +12,7 @@ need_workload stuck
 
 readonly WAIT_S=12 OFF_CPU='{"profile_event_type": "off-cpu"}'
 
-# The wait is older than the agent, so that only the walk over waits can find it.
+# The wait starts before the agent, so that only the walk over open waits can find it.
 "$workloads/lazy_memory" >"$work/lazy.log" 2>&1 &
 lazy_pid=$!
 started_pids+=("$lazy_pid")
@@ -36,13 +36,13 @@ slept_us=$(cat "$work/slept")
 expect_near "the wait of the other program, in microseconds" "$(value_of "$work/stuck.json" sleep_long)" "$slept_us" \
 	$((slept_us / 100))
 
-# It has no user frame but the innermost, which the registers give.
+# The stack has only the innermost user frame, which comes from the registers.
 fetch_profile "$work/lazy.json" lazy_memory "$from" "$to" "$OFF_CPU"
 expect_at_least "microseconds that the thread without pages waits" "$(total_of "$work/lazy.json")" $(((WAIT_S - 3) * 1000000))
 expect_at_least "stacks that were not read" "$(agent_metric 'off_cpu_unread_total{reason="userfault"}')" 1
 expect_equal "walks that hung" "$(agent_metric off_cpu_walks_late_total)" 0
 
-is_alive "$agent_pid" || fail "the agent is gone"
+is_alive "$agent_pid" || fail "the agent has ended"
 kill -TERM "$agent_pid"
 expect_within 20s has_ended "$agent_pid"
 wait "$agent_pid" || fail "the agent ended with status $?"

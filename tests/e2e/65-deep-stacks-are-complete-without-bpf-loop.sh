@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The fallbacks of old kernels, forced on this one: stacks are walked by tail calls of 16 frames each, hash maps are
-# allocated in full. 400 levels without frame pointers are as whole as with bpf_loop().
+# The fallbacks for old kernels, forced on this one: tail calls walk 16 frames each, and hash maps are preallocated. Stacks
+# of 400 levels without frame pointers are as complete as with bpf_loop().
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
@@ -10,7 +10,7 @@
 agent_arguments=(--unwind.table_size=64MiB --kernel.without bpf-loop,hash-on-demand)
 sample_programs unwound:deep unwound:mutual
 
-grep -q 'lacks bpf-loop' "$work/agent.log" || fail "the agent does not say that it does without bpf_loop()"
+grep -q 'lacks bpf-loop' "$work/agent.log" || fail "the agent does not log that it runs without bpf_loop()"
 end='main;libc;_start'
 expect_stacks unwound:deep --leaf leaf_a --leaf leaf_b --share 70 --stacks \
 	"leaf_[ab];both_leaves;(descend_by_pointer;descend\*2;){133}descend_by_pointer;descend;run_deep;$end"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Two small programs have call frame information that a compiler cannot finish: of one it needs more memory than a
-# compiler may have, of the other more time. Both failures are counted by their reason, both programs are profiled by
-# frame pointers, and the agent goes on: the table of a third program, which comes last, is made.
+# Compilers cannot finish the call frame information of two small programs: one needs more memory than a compiler may use,
+# the other more time. The agent counts both failures by reason, profiles both programs by frame pointers, and compiles the
+# table of a third program that starts afterwards.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3
 need_workload shares
 
-# program NAME: has frame pointers, but gcc gives none to a function that calls no other: frame pointers show leaf_of_NAME
-# and outer_of_NAME, and not caller_of_NAME. Room for rows: 1.1 MB of code.
+# program NAME: has frame pointers, but gcc omits them in leaf functions: frame pointers show leaf_of_NAME and
+# outer_of_NAME, but not caller_of_NAME. 1.1 MB of code give space for rows.
 n_programs=0
 program() {
 	n_programs=$((n_programs + 1))
@@ -25,7 +25,7 @@ C
 }
 for name in greedy endless calm; do program $name; done
 
-# Replaces .eh_frame by a compressed one: the loader does not look at section headers.
+# Replaces .eh_frame by a compressed section: the loader does not read section headers.
 python3 - "$work" <<'PYTHON'
 import struct, sys, zlib
 work = sys.argv[1]
@@ -55,7 +55,7 @@ def replace(name, instructions, n_fdes, n_sections):
     offset = len(file)
     file += packed
     frames = headers[by_name[".eh_frame"]]
-    # Other sections become further ones of the same name.
+    # Turn other sections into further .eh_frame sections.
     spare = [by_name[".eh_frame"]] + [i for i, header in enumerate(headers) if name_of(header).startswith(".debug_")]
     for i in spare[:n_sections]:
         headers[i] = [frames[0], 1, 0x800, 0, offset, len(packed), 0, 0, 8, 0]
@@ -63,11 +63,10 @@ def replace(name, instructions, n_fdes, n_sections):
     print(name, len(file), "bytes,", len(content), "of call frame information, sections:", len(spare[:n_sections]))
     open(path, "wb").write(file)
 
-# A row each three bytes: 62 million rows of 8 bytes are above the limit of 512 MiB when their array grows.
+# One row for each three bytes: the array of 62 million rows of 8 bytes exceeds the limit of 512 MiB when it grows.
 row = bytes([0x41, 0x0e, 16]) + bytes([0x41, 0x0e, 24])
 replace("greedy", row * 174000, 180, 1)
-# A billion rows that are equal, and in each FDE at the end an instruction that does not exist: it takes long, and leaves
-# nothing.
+# A billion equal rows, and an invalid instruction at the end of each FDE: compiling takes long and gives no rows.
 replace("endless", bytes([0x41]) * (MIB - 100) + bytes([0x3f]), 250, 8)
 PYTHON
 
@@ -96,18 +95,18 @@ for name in greedy endless; do
 	expect_at_least "percent of $name below the function that frame pointers show" "$(share_of "$work/$name.json" "outer_of_$name")" 95
 done
 
-# ---- the helpers' cost was measured: what compiling took is a part of it
+# ---- the agent measures the CPU time of helpers; compiling is a part of it
 expect_at_least "CPU time of compilers in ms" $(($(metric_of compilers_cpu_ns_total) / 1000000)) 1000
-expect_equal "measures that the budget took" "$(metric_of 'budget_changes_total{direction="tightened"}')" 0
+expect_equal "budget steps taken" "$(metric_of 'budget_changes_total{direction="tightened"}')" 0
 
-# ---- and the next program has its table
+# ---- the next program gets its table
 tables_before=$(metric_of 'unwind_tables_total{outcome="compiled"}')
 start_background calm "$work/calm"
 one_more() { [ "$(metric_of 'unwind_tables_total{outcome="compiled"}')" -gt "$tables_before" ]; }
 expect_within 60s one_more
 wait_for_name leaf_of_calm calm "$(now_s)" $(($(now_s) + 60))
 
-is_alive "$agent_pid" || fail "the agent is gone"
+is_alive "$agent_pid" || fail "the agent has ended"
 kill -TERM "$agent_pid"
 expect_within 20s has_ended "$agent_pid"
 wait "$agent_pid" || fail "the agent ended with status $?"

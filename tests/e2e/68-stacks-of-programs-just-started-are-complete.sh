@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs that live for some milliseconds: the agent unwinds copies of their first stacks. Those that are about to return
-# from a function, that are deep, or that have absent pages in the middle are whole too; and what a program does in
-# execve() after its old memory is gone is not a cut stack, as there is no user stack at all.
+# Programs that run for some milliseconds: the agent unwinds copies of their first stacks. These are complete also if the
+# program is about to return from a function, is deep, or has absent pages in the middle. Samples in execve(), after the
+# old memory is gone, are not counted as cut, because there is no user stack.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_workload newborn
 
-# At 99 Hz nearly every sample is the first of its process. A second one that comes before the agent knows the process is
-# copied only while few others are, and where the agent waits for a CPU for milliseconds, many are. The ring has room for
-# copies of 128 KiB that come meanwhile.
+# At 99 Hz nearly every sample is the first of its process. The BPF programs copy the stack of a second sample, taken before
+# the agent knows the process, only while few processes are unknown; if the agent waits milliseconds for a CPU, many are.
+# The ring must have space for copies of 128 KiB that arrive meanwhile.
 readonly LEAST_SAMPLES=250 MOST_CUT_PCT=1
 
-# show_cuts NAME: samples of processes of that name, and of them those that are cut, and whether these are too many.
+# show_cuts NAME: prints the number of samples and of cut samples of processes with NAME. Fails if too many are cut.
 show_cuts() {
 	awk -F '\t' -v name="$1" -v least=$LEAST_SAMPLES -v most=$MOST_CUT_PCT '
 		$1 == "process" { names[$2] = $5 }
@@ -30,15 +30,15 @@ show_cuts() {
 		"$work/dump"
 }
 
-server_url=http://127.0.0.1:$(free_port) # nobody listens there
+server_url=http://127.0.0.1:$(free_port) # no server listens on this port
 start_agent --batch_interval 2s --ring_size 16MiB
-# An agent that has just started identifies libc first, and makes its unwind table.
+# A newly started agent identifies libc first, and compiles its unwind table.
 cp "$workloads/newborn" "$work/first"
 "$work/first" deep 6 100
 next_second
 from=$second
 
-# run MODE MILLISECONDS COUNT
+# run MODE MILLISECONDS COUNT: runs the workload under the name MODE.
 run() {
 	cp "$workloads/newborn" "$work/$1"
 	"$work/$1" "$@"
@@ -54,4 +54,4 @@ result=0
 for mode in returning deep hole execs; do
 	show_cuts "$mode" || result=1
 done
-[ $result -eq 0 ] || fail "stacks of programs that just began are cut"
+[ $result -eq 0 ] || fail "stacks of programs that were just started are cut"

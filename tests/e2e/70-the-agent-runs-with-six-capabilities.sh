@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The documented capabilities are enough, for an ordinary user and for root, and each of them is needed: without it one
-# line of the log names it. What the agent does not need it gives up.
+# The documented capabilities are sufficient, for an ordinary user and for root, and each is necessary: without it one line
+# of the log names it. The agent drops the capabilities that it does not need.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq setpriv
 
-# What the agent keeps, and what happens without each: `refuses` or `warns`.
+# The capabilities that the agent keeps, and what it does without each: `refuses` to start, or `warns`.
 readonly CAPABILITIES=(bpf perfmon sys_ptrace dac_read_search checkpoint_restore syslog)
 declare -rA WITHOUT=([bpf]=refuses [perfmon]=refuses [sys_ptrace]=refuses [dac_read_search]=warns
 	[checkpoint_restore]=warns [syslog]=warns)
@@ -17,7 +17,7 @@ declare -rA WITHOUT=([bpf]=refuses [perfmon]=refuses [sys_ptrace]=refuses [dac_r
 # Bits of linux/capability.h: 2 dac_read_search, 19 sys_ptrace, 34 syslog, 38 perfmon, 39 bpf, 40 checkpoint_restore.
 readonly KEPT_MASK=000001c400080004
 
-# The user nobody cannot reach the folder of the build, nor the private folder of a test.
+# The user nobody cannot read the build folder, nor the private folder of a test.
 user=$(id -u nobody)
 chmod 755 "$work"
 mkdir "$work/bin"
@@ -27,8 +27,9 @@ for capability in "${CAPABILITIES[@]}"; do
 	setpriv --bounding-set "-all,+$capability" true 2>/dev/null || skip "this machine lacks CAP_${capability^^}"
 done
 
-# start_limited WHO CAPABILITIES [ARGUMENT...]: the agent as `root` whose bounding set has only these ("+a,+b"), or as
-# `nobody` that has them as ambient ones. Sets $limited_pid, $limited_metrics; output in $work/limited.log.
+# start_limited WHO CAPABILITIES [ARGUMENT...]: starts the agent as `root` with only these capabilities ("+a,+b") in its
+# bounding set, or as `nobody` with them as ambient capabilities. Sets $limited_pid and $limited_metrics; writes the output
+# to $work/limited.log.
 start_limited() {
 	local who=$1 set=-all,$2 command
 	shift 2
@@ -40,7 +41,7 @@ start_limited() {
 		;;
 	esac
 	rm -rf "$work/user" "$work/limited.log"
-	# Without CAP_DAC_OVERRIDE root, too, writes to its own folders only.
+	# Without CAP_DAC_OVERRIDE even root can write only to its own folders.
 	install -d -o "$who" "$work/user"
 	limited_metrics=$work/user/metrics
 	start_background limited "${command[@]}" "$work/bin/hearth-agent" --server "$server_url" \
@@ -54,14 +55,14 @@ limited_reports_or_gone() { [ -s "$limited_metrics" ] || has_ended "$limited_pid
 
 status_of() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
 
-# list_of CAPABILITY...: as setpriv wants them
+# list_of CAPABILITY...: prints the capabilities in setpriv's format
 list_of() {
 	local list
 	printf -v list ',+%s' "$@"
 	printf '%s' "${list#,}"
 }
 
-# check_confinement: of the agent that runs
+# check_confinement: checks the capabilities, no_new_privs and seccomp mode of the running agent
 check_confinement() {
 	local task
 	expect_equal "effective capabilities" "$(status_of "$limited_pid" CapEff)" $KEPT_MASK
@@ -72,14 +73,14 @@ check_confinement() {
 		expect_equal "seccomp mode of $(cat "$task/comm")" "$(awk '$1 == "Seccomp:" { print $2 }' "$task/status")" 2
 		case $(cat "$task/comm") in
 		hearth-sender | hearth-upload)
-			expect_equal "capabilities of a thread that meets the network" \
+			expect_equal "capabilities of a thread that uses the network" \
 				"$(awk '$1 == "CapPrm:" { print $2 }' "$task/status")" 0000000000000000
 			;;
 		esac
 	done
 }
 
-# check_profiles: a program that anybody may read, one that only root may, and one whose file is gone, all named.
+# check_profiles: profiles a program that every user can read, one that only root can read, and one whose file is deleted.
 check_profiles() {
 	local from pid program
 	cp "$workloads/shares" "$work/owner_only"
@@ -104,7 +105,7 @@ check_profiles() {
 
 start_server
 
-# ---- all of them are enough
+# ---- all documented capabilities are sufficient
 start_limited nobody "$(list_of "${CAPABILITIES[@]}")" --off_cpu.disabled=false
 ! has_ended "$limited_pid" || fail "the agent does not run as nobody with all capabilities"
 expect_equal "lines about capabilities" "$(grep -c CAP_ "$work/limited.log" || true)" 0
@@ -120,31 +121,31 @@ start_limited root "$(list_of "${CAPABILITIES[@]}")"
 check_confinement
 end_process "$limited_pid"
 
-# ---- root with everything that this machine has gives up the rest
+# ---- root with all capabilities of this machine drops the others
 start_agent
 limited_pid=$agent_pid
 check_confinement
 stop_agent
 
-# ---- each one is needed
+# ---- each capability is necessary
 for missing in "${CAPABILITIES[@]}"; do
 	left=()
 	for capability in "${CAPABILITIES[@]}"; do
 		[ "$capability" = "$missing" ] || left+=("$capability")
 	done
 	for who in nobody root; do
-		# With perf_event_paranoid above 1, as everywhere but on hosts for development, kernel addresses need SYSLOG.
+		# With perf_event_paranoid above 1, the default outside of development hosts, kernel addresses need CAP_SYSLOG.
 		if [ "$missing" = syslog ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 2 ]; then
 			continue
 		fi
 		start_limited $who "$(list_of "${left[@]}")"
 		say "$who without CAP_${missing^^}: $(grep "CAP_${missing^^} is missing" "$work/limited.log")"
 		expect_equal "lines that name CAP_${missing^^}" "$(grep -c "CAP_${missing^^} is missing: " "$work/limited.log")" 1
-		expect_equal "lines that name another" "$(grep 'is missing: ' "$work/limited.log" | grep -vc "CAP_${missing^^} is" || true)" 0
+		expect_equal "lines that name another capability" "$(grep 'is missing: ' "$work/limited.log" | grep -vc "CAP_${missing^^} is" || true)" 0
 		case ${WITHOUT[$missing]} in
 		refuses)
 			has_ended "$limited_pid" || fail "the agent runs without CAP_${missing^^}"
-			expect_equal "lines in all" "$(wc -l <"$work/limited.log")" 1
+			expect_equal "lines in the log" "$(wc -l <"$work/limited.log")" 1
 			;;
 		warns) ! has_ended "$limited_pid" || fail "the agent does not run without CAP_${missing^^}" ;;
 		esac
@@ -152,7 +153,7 @@ for missing in "${CAPABILITIES[@]}"; do
 	done
 done
 
-# ---- the remedy of the message works: capabilities of the file
+# ---- the remedy in the message works: file capabilities
 setcap=$(command -v setcap || true)
 if [ -n "$setcap" ]; then
 	command=$(sed -n "s/.*or run 'setcap \([^ ]*\) .*'\$/\1/p" "$work/limited.log" | head -n 1)
@@ -169,9 +170,9 @@ if [ -n "$setcap" ]; then
 	check_confinement
 fi
 
-# ---- in a user namespace capabilities do not count
+# ---- in a user namespace the agent does not start, because its capabilities do not apply to the host
 result=0
 timeout 20 unshare --user --map-root-user "$work/bin/hearth-agent" --server http://127.0.0.1:9 --spool "$work/none" \
 	>"$work/namespace.log" 2>&1 || result=$?
 expect_equal "exit status in a user namespace" $result 1
-grep -F "not in the host's user namespace" "$work/namespace.log" || fail "no word of the user namespace"
+grep -F "not in the host's user namespace" "$work/namespace.log" || fail "the message does not name the user namespace"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Two agents that send to one server as one host would double its samples: the second does not start, and names the
-# first. Another host name, another server or the flag lets it; a name held by a program without capabilities is no
-# reason to stay away.
+# Two agents on a host that send to the same server would double the host's samples: the second agent does not start, and
+# names the first. With another host name, another server or the flag it starts. A program without capabilities that holds
+# the agent's lock name does not keep it from starting.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ start_server
 start_agent
 first_pid=$agent_pid
 
-# second NAME EXTRA...: another agent, with folders of its own; sets $second_pid, output in $work/NAME.log
+# second NAME EXTRA...: starts another agent with separate folders; sets $second_pid; writes the output to $work/NAME.log
 second() {
 	local name=$1
 	shift
@@ -34,22 +34,22 @@ grep -F allow_second_agent "$work/refused.log" || fail "the flag is not named"
 
 second allowed --allow_second_agent
 ! has_ended "$second_pid" || fail "the flag does not let a second agent run"
-grep -F "another agent (pid $first_pid)" "$work/allowed.log" || fail "it does not say that samples count twice"
+grep -F "another agent (pid $first_pid)" "$work/allowed.log" || fail "it does not warn that samples count twice"
 end_process "$second_pid"
 
 second renamed --host.name e2e-other
 ! has_ended "$second_pid" || fail "an agent with another host name does not run"
-expect_equal "words about another agent" "$(grep -c 'another agent' "$work/renamed.log" || true)" 0
+expect_equal "lines about another agent" "$(grep -c 'another agent' "$work/renamed.log" || true)" 0
 end_process "$second_pid"
 
-# ---- killed, it leaves nothing behind
+# ---- a killed agent does not keep the name
 end_process "$first_pid" KILL
 second next
-! has_ended "$second_pid" || fail "after a killed agent none starts: $(cat "$work/next.log")"
+! has_ended "$second_pid" || fail "no agent starts after one was killed: $(cat "$work/next.log")"
 name=$(grep -o '@hearth-agent/[0-9a-f]*' /proc/net/unix | sort -u | while read -r name; do
-	# Of this agent: its socket is among its descriptors.
+	# The name that this agent holds: the socket is among its descriptors.
 	inode=$(awk -v name="$name" '$8 == name { print $7; exit }' /proc/net/unix)
-	# find fails when another descriptor is closed while it looks.
+	# find fails if another descriptor is closed while it runs.
 	[ -z "$(find "/proc/$second_pid/fd" -lname "socket:\[$inode\]" 2>/dev/null || true)" ] || printf '%s' "$name"
 done)
 [ -n "$name" ] || fail "the agent holds no name"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An agent that needs more CPU time than budget.cpu allows lowers its frequency. Values stay right to the tick, the list
-# of hosts and the answers report it, and when the limit is raised the frequency is raised again. An agent that cannot
-# free enough memory reports that.
+# An agent that needs more CPU time than budget.cpu allows lowers its frequency. Values stay right to the tick, and the list
+# of hosts and the answers report the change. When the limit is raised, the agent raises the frequency again. An agent that
+# cannot free enough memory reports that.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq python3
@@ -34,7 +34,7 @@ from=$((second + 2))
 sleep_until $from
 cpu_before=$(cpu_time_us "$shares_pid")
 
-# ---- what is compared with the budget has the helpers in it
+# ---- the memory and CPU time that are compared with the budget include the helpers
 parts_of_memory() {
 	awk '$1 ~ /^hearth_agent_(rss_anon_bytes|map_bytes|thread_bytes|helpers_rss_anon_bytes)$/ { sum += $2 }
 		$1 == "hearth_agent_memory_bytes" { all = $2 }
@@ -50,10 +50,10 @@ frequency_step() { sed -n 's/^hearth_agent_budget_step{measure="frequency"} //p'
 is_reduced() { [ "$(frequency_step)" -ge 1 ]; }
 take_report "$work/before.metrics"
 expect_within 180s is_reduced
-grep -F 'budget.cpu allows' "$work/agent.log" || fail "no line in the log says why"
+grep -F 'budget.cpu allows' "$work/agent.log" || fail "the log does not have the reason"
 expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 * HZ >> $(frequency_step)))
 
-# ---- the sum over some seconds at both frequencies
+# ---- the total over some seconds at both frequencies
 to=$(($(now_s) + 6))
 sleep_until $to
 cpu_after=$(cpu_time_us "$shares_pid")
@@ -64,15 +64,15 @@ cpu=$((cpu_after - cpu_before))
 expect_near "CPU time over the change, in microseconds" "$(total_of "$work/shares.json")" "$cpu" \
 	"$(SAMPLE_HZ=$((HZ / 8)) cpu_tolerance $cpu $((to - from)))"
 jq -e '.DESCRIPTION | contains("lower frequency")' "$work/shares.json" >/dev/null ||
-	fail "the answer does not say that part of it was sampled at a lower frequency: $(jq .DESCRIPTION "$work/shares.json")"
+	fail "the answer does not report the lower frequency: $(jq .DESCRIPTION "$work/shares.json")"
 jq -e '.DESCRIPTION | test("host .e2e-host. has reduced sampling.*on-CPU [0-9.]+ of 1000 Hz")' "$work/shares.json" >/dev/null ||
-	fail "the answer does not say which host gives up what: $(jq .DESCRIPTION "$work/shares.json")"
+	fail "the answer does not name the host and its reduction: $(jq .DESCRIPTION "$work/shares.json")"
 expect_at_least "microseconds at the lower frequency" "$(jq .debug.reduced "$work/shares.json")" 1000000
 host_label() { curl -sS -m 10 "$server_url/v1/hosts" | jq -r '.hosts[] | select(.name == "e2e-host") | .labels["agent.reduced"] // ""'; }
 say "the host is reduced: $(host_label)"
-host_label | grep -E 'on-CPU [0-9.]+ of 1000 Hz' || fail "the host list does not say at what frequency"
+host_label | grep -E 'on-CPU [0-9.]+ of 1000 Hz' || fail "the host list does not have the frequency"
 "$hearth" hosts --server "$server_url" | grep -E 'reduced to keep its budget: .*of 1000 Hz' ||
-	fail "hearth hosts does not say that the host is reduced"
+	fail "hearth hosts does not report that the host is reduced"
 
 # ---- the outcomes of ticks add up at both frequencies
 take_report "$work/after.metrics"
@@ -83,7 +83,7 @@ done
 expect_near "ticks by the events' own clocks" "$(metric_in "$work/after.metrics" ticks_clock)" \
 	"$(metric_in "$work/after.metrics" ticks_expected_total)" $((4 * $(nproc)))
 
-# ---- without a limit the step is taken back
+# ---- without a limit the frequency is restored
 printf 'budget.cpu: 0\nbudget.interval: 3s\n' >"$config"
 kill -HUP "$agent_pid"
 is_raised() { [ "$(sed -n 's/^hearth_agent_budget_changes_total{direction="relaxed"} //p' "$agent_metrics")" -ge 1 ]; }
@@ -94,7 +94,7 @@ for pid in "$shares_pid" "${load_pids[@]}"; do
 	end_process "$pid"
 done
 
-# ---- memory that cannot be freed: all steps are taken, unwind chunks first, and reported not to be enough
+# ---- memory that cannot be freed: the agent takes all steps, unwind chunks first, and reports that they are not enough
 python_for_ever() { while :; do python3 -c 'import asyncio, json, sqlite3, ssl, xml.dom.minidom'; done; }
 step_of() { sed -n "s/^hearth_agent_budget_step{measure=\"$1\"} //p" "$agent_metrics"; }
 pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
@@ -112,9 +112,9 @@ printf 'budget.memory: 16MiB\nbudget.interval: 3s\n' >"$config"
 kill -HUP "$agent_pid"
 expect_within 240s is_exceeded
 first=$(new_log | grep -oE '(unwind chunks|stacks of waits|the on-CPU frequency) reduced to 1/2' | sed -n 1p)
-expect_equal "what was given up first" "$first" "unwind chunks reduced to 1/2"
+expect_equal "first reduction" "$first" "unwind chunks reduced to 1/2"
 expect_at_least "steps of unwind chunks" "$(step_of unwind)" 1
 expect_equal "steps of the frequency" "$(step_of frequency)" 3
-# One or two parts have rules, and stay.
+# One or two parts have rules and stay allocated.
 expect_at_most "pool of unwind chunks in KiB, of $before_kib" "$(pool_kib)" $((before_kib / 2 + 2 * 260))
-new_log | grep -F 'after all reductions' || fail "no line in the log says that the budget does not hold"
+new_log | grep -F 'after all reductions' || fail "the log does not report that the budget is exceeded"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Processes of 30 ms in two containers at once, and some that move from one to the other before they exec: each has the
-# container that it ran in, though the agent reads the labels of a container only once.
+# Processes of 30 ms in two containers at once, and some that move from one container to the other before execve(). Each
+# has the container in which it ran, although the agent reads the labels of a container only once.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 
-# Where a process may be put: version 2, alone or beside version 1.
+# The cgroup hierarchy for the test's groups: version 2, alone or beside version 1.
 cgroups=
 for folder in /sys/fs/cgroup /sys/fs/cgroup/unified; do
 	[ ! -e "$folder/cgroup.controllers" ] || cgroups=$folder
@@ -23,10 +23,10 @@ done
 for name in in_a in_b moved_to_b; do
 	cp "$(command -v dash || command -v sh)" "$work/$name"
 done
-# shellcheck disable=SC2016 # for the shells below
+# shellcheck disable=SC2016 # the started shells expand the variables
 readonly BURN='i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 
-# in_container ID SCRIPT: again and again as long as $work/running is there.
+# in_container ID SCRIPT: runs SCRIPT in the container repeatedly, as long as $work/running exists.
 in_container() {
 	start_background "in-$1" sh -c 'echo $$ >"$0/cgroup.procs"; while [ -e "$1" ]; do sh -c "$2" "$3" "$4" "$5"; done' \
 		"$cgroups/$1" "$work/running" "$2" "$work" "$cgroups/$id_b" "$BURN"
@@ -54,7 +54,7 @@ for pid in "$pid_a" "$pid_b" "$pid_m"; do
 	expect_within 20s has_ended "$pid"
 done
 
-# total SERVICE [CONTAINER]
+# total SERVICE [CONTAINER]: prints the total, optionally of one container
 total() {
 	local more='{}'
 	[ $# -lt 2 ] || more=$(jq -nc --arg id "$2" '{ tag_filter: "container_id = \u0027\($id)\u0027" }')
@@ -65,5 +65,5 @@ total() {
 for name in in_a:"$id_a" in_b:"$id_b" moved_to_b:"$id_b"; do
 	all=$(total "${name%:*}")
 	expect_at_least "us of ${name%:*}" "$all" 500000
-	expect_equal "of these, in its container" "$(total "${name%:*}" "${name#*:}")" "$all"
+	expect_equal "us of these in its container" "$(total "${name%:*}" "${name#*:}")" "$all"
 done

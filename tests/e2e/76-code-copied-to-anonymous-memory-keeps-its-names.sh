@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program without frame pointers copies its own code to anonymous memory at the same addresses, as others do to have
-# their code in huge pages; another one makes the copy elsewhere and moves it there. The kernel knows no file behind that
-# code any more. The stacks are the exact sequence of functions all the same, to _start.
+# A program without frame pointers copies its code to anonymous memory at the same addresses, as programs do to have code in
+# huge pages. Another one makes the copy elsewhere and moves it with mremap(). The kernel no longer knows a file behind that
+# code. The stacks are still the exact sequence of functions, up to _start.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"

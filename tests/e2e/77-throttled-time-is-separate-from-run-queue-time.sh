@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program in a cgroup that may use a fifth of a CPU is stopped for most of its time: the agent counts as much of it as
-# throttled as the cgroup's own cpu.stat. Two programs that share one CPU without a limit are in run queues just as long,
-# and nothing of that is counted as throttled.
+# A cgroup limits a program to a fifth of a CPU, so that it is throttled most of the time. The agent's throttled time agrees
+# with the cgroup's cpu.stat. Two programs that share one CPU without a limit wait in the run queue about as long, and none
+# of that time is counted as throttled.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools taskset
@@ -28,13 +28,13 @@ else
 fi
 at_exit+=("rmdir $group")
 
-# A program that spins for so long on one CPU, in the cgroup whose tasks are in the file $1, if there is one.
+# spin_in FILE: spins on CPU 0, in the cgroup whose tasks are in FILE, unless FILE is empty.
 spin_in() {
 	[ -z "$1" ] || echo "$BASHPID" >"$1"
 	exec taskset -c 0 "$workloads/deep" 5 $SECONDS_OF_WORK
 }
 
-# counters: throttled and run-queue time, in microseconds, of a batch that was sent after now.
+# counters: sets $throttled and $queued (run-queue time) in microseconds, from a batch that was sent after the call.
 counters() {
 	next_second
 	sleep_until $((second + 3))
@@ -50,10 +50,10 @@ throttled_before=$throttled queued_before=$queued
 
 spin_in "$group/cgroup.procs" &
 wait $!
-told=$(throttled_us)
+reported=$(throttled_us)
 counters
-expect_at_least "time that the kernel reports, in ms" $((told / 1000)) $((SECONDS_OF_WORK * 500))
-expect_near "throttled, in microseconds" $((throttled - throttled_before)) "$told" $((told / 30))
+expect_at_least "throttled time reported by the kernel, in ms" $((reported / 1000)) $((SECONDS_OF_WORK * 500))
+expect_near "throttled, in microseconds" $((throttled - throttled_before)) "$reported" $((reported / 30))
 expect_at_least "run-queue time, in microseconds" $((queued - queued_before)) $((throttled - throttled_before))
 
 throttled_before=$throttled queued_before=$queued

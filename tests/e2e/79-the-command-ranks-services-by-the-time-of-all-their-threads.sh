@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `hearth` answers "which service uses most CPU" with the total of all threads, whatever the order of names and of self
-# values is, takes the service as an argument, and names services where none was given.
+# `hearth` ranks services by the total of all threads, whatever the order of names and self values is. It takes the service
+# as an argument, and lists services if none was given.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 
-# ask ANSWER-STATUS ARGUMENT...: runs hearth over the window of the test; its output is in $work/out and $work/err.
+# ask STATUS ARGUMENT...: runs hearth for the time range of the test, expects STATUS; output in $work/out and $work/err.
 ask() {
 	local expected=$1 status=0
 	shift
@@ -25,19 +25,19 @@ next_second
 from=$((second + 1))
 to=$((from + 3))
 wait_for_coverage $((to + 1))
-# The window is over: all questions have the same samples.
+# The time range is in the past: all queries see the same samples.
 fetch_profile "$work/total.json" Total "$from" "$to" '{"fold_threads": true}'
 jq -r '.result[] | select(.profile_location_str | startswith("[p] ")) | "\(.total_value) \(.profile_location_str)"' \
 	"$work/total.json" | sort -rn >"$work/ranking"
 largest_us=$(sed -n '1s/ .*//p' "$work/ranking")
 
-# expect_busiest WHAT NAME: by its time, as two may have the same.
+# expect_busiest WHAT NAME: compares CPU times, because two services may have the same.
 expect_busiest() { expect_equal "CPU time of '$2', $1" "$(value_of "$work/total.json" "[p] $2")" "$largest_us"; }
 
-# ---- services: what has no CPU time in the window may be among them
+# ---- services: the list may include services without CPU time in the range
 ask 0 services --json
 jq -r '.services[] | select(.event == "on-cpu" and .cpu_value > 0) | "\(.cpu_value) [p] \(.name | gsub(";"; ":"))"' "$work/out" >"$work/services"
-expect_equal "services that Total holds with another value, or not" "$(grep -vxFf "$work/ranking" "$work/services" || true)" ""
+expect_equal "services with another value than in Total" "$(grep -vxFf "$work/ranking" "$work/services" || true)" ""
 expect_equal "order of the services" "$(cut -d' ' -f1 "$work/services")" "$(cut -d' ' -f1 "$work/services" | sort -rn)"
 expect_equal "CPU time of rename_threads, two threads" \
 	"$(jq 'first(.services[] | select(.name == "rename_threads")) | .cpu_value' "$work/out")" \
@@ -56,7 +56,7 @@ request GET "/v1/top?service=Total&since=$from&until=$((to + 1))&limit=1"
 expect_busiest "first over HTTP" "$(jq -r '.functions[0].function | ltrimstr("[p] ")' "$work/body")"
 
 # ---- the service as an argument
-# Names that an agent uploads between the two questions are in the second answer only.
+# The second answer may have names that an agent uploaded after the first.
 gives_the_same_profile() {
 	ask 0 flame shares --folded
 	cp "$work/out" "$work/by_argument"
@@ -68,7 +68,7 @@ ask 2 flame shares --service rename_threads
 ask 2 flame
 busiest=$(sed -n "s/^Name one, as in 'hearth flame \(.*\)'; .*/\1/p" "$work/err" | tr -d '"')
 expect_busiest "the example of 'hearth flame'" "${busiest#--service=}"
-expect_equal "names of the server's keys in messages" "$(grep -c -e app_service -e tag_filter "$work/err")" 0
+expect_equal "keys of the HTTP API in messages" "$(grep -c -e app_service -e tag_filter "$work/err")" 0
 ask 3 top shares --filter "host = 'nobody'"
 grep -q -- '--filter selects none' "$work/err" || fail "the message does not name the option: $(cat "$work/err")"
 

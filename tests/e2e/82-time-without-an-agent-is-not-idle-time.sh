@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The time that agents covered is that in which one ran, idle or not: an hour that was asked for does not dilute averages,
-# and a gap between two runs of an agent stays a gap.
+# Covered time is the time in which an agent ran, idle or not. A longer query range does not lower averages, and the gap
+# between two runs of an agent is not covered.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -22,7 +22,7 @@ flame >"$work/flame.json"
 elapsed=$(($(now_s) - begin))
 covered=$(jq '.stats.covered_s' "$work/flame.json")
 # Both ends are rounded to seconds.
-expect_at_least "seconds since the start beside $covered covered ones" $((elapsed + 2)) "$covered"
+expect_at_least "seconds since the start, of which $covered are covered" $((elapsed + 2)) "$covered"
 busy=$(jq '.stats.total / 1e6 / .stats.covered_s' "$work/flame.json")
 say "CPUs busy on average: $busy"
 expect_at_least "CPU time, with the counted share of the host's CPUs" "$(nproc)" "$(jq -n "$busy * 0.9")"
@@ -33,7 +33,7 @@ expect_near "ticks expected in $(host counted_s) s on all CPUs" "$(host ticks_ex
 	"$(($(host counted_s) * 99 * $(nproc)))" "$((2 * 99 * $(nproc)))"
 expect_at_least "CPU time of the agent in microseconds" "$(host agent_cpu)" 1
 
-# ---- the agent is away, and comes back
+# ---- the agent stops and starts again
 stop_agent
 before=$(covered_s)
 stopped=$(now_s)
@@ -41,6 +41,6 @@ sleep_until $((stopped + gap_s))
 expect_equal "covered seconds after $gap_s s without an agent" "$(covered_s)" "$before"
 start_agent
 expect_within 60s covers_more_than "$before"
-# The time is taken after the answer, so that it has at least what was covered; both ends are rounded to seconds.
+# Read the clock after the query, so that it includes all covered time. Both ends are rounded to seconds.
 after=$(covered_s)
 expect_at_least "seconds since the start without the gap" "$(($(now_s) - begin - gap_s + 2))" "$after"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cmake --install` leaves the three programs and what belongs to them below DESTDIR: no program of the tests, manual
-# pages without a warning, completions that work in a real shell, units that systemd accepts.
+# `cmake --install` installs the three programs and their files below DESTDIR: no test programs, manual pages without
+# warnings, completions that work in a real shell, and units that systemd accepts.
 # This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools cmake man mandoc python3 systemd-analyze zsh
@@ -21,7 +21,7 @@ for program in agent symbolizer; do
 		fail "hearth-$program refuses its sample configuration"
 done
 
-# The short files of the packages, as they are and with what docs/install.md has users change.
+# The short configuration files of the packages, unchanged and with the changes that docs/install.md describes.
 printf 'secret\n' >"$work/agents.token"
 "$usr/bin/hearth-symbolizer" --tokens "$work/tokens.yaml" --make-token people --scopes read >/dev/null 2>&1
 for program in agent symbolizer; do
@@ -34,14 +34,14 @@ done
 grep -qx 'server: http://profiler.example.com:20416' "$work/agent.yaml" || fail "no server in $work/agent.yaml"
 grep -qx "tokens: $work/tokens.yaml" "$work/symbolizer.yaml" || fail "no tokens in $work/symbolizer.yaml"
 
-# ---- manual
+# ---- manual pages
 man=$usr/share/man
 expect_no_warnings() {
 	local warnings
 	warnings=$(mandoc -Tlint "$1" 2>&1) || true
-	expect_equal "what mandoc says about ${1##*/}" "$warnings" ""
+	expect_equal "warnings of mandoc for ${1##*/}" "$warnings" ""
 	warnings=$(MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null) || true
-	expect_equal "what man says about ${1##*/}" "$warnings" ""
+	expect_equal "warnings of man for ${1##*/}" "$warnings" ""
 }
 for page in "$man"/man?/*; do
 	expect_no_warnings "$page"
@@ -62,7 +62,7 @@ for program in agent symbolizer; do
 	while read -r key; do
 		grep -qF "       $key: " "$work/$program.page" || fail "hearth-$program.yaml(5) lacks $key"
 	done < <("$usr/bin/hearth-$program" --print-config | cut -d: -f1)
-	# Each long option of --help is on the page and in the completion, and no hidden spelling with '_' is.
+	# Each long option of --help is on the page and in the completion, and hidden spellings with '_' are not.
 	MANWIDTH=80 man -l "$man/man8/hearth-$program.8" >"$work/$program.page"
 	completion=$usr/share/bash-completion/completions/hearth-$program
 	while read -r option; do
@@ -70,14 +70,14 @@ for program in agent symbolizer; do
 		grep -qE -e "[' ]$option[' ]" "$completion" || fail "the completion of hearth-$program lacks $option"
 	done < <("$usr/bin/hearth-$program" --help | grep -oE '^ *(-., )?--[a-z.-]+' | grep -oE -e '--[a-z.-]+')
 	hidden=$(grep -hoE -e '--[a-z.]+_[a-z_]+' "$work/$program.page" "$completion" || true)
-	expect_equal "hidden options of hearth-$program that are shown" "$hidden" ""
+	expect_equal "hidden options of hearth-$program that appear" "$hidden" ""
 done
 
-# ---- completion: what a shell on a terminal makes of the tabulator
+# ---- completion: a shell on a terminal completes at a tab
 bash_files=$usr/share/bash-completion/completions
 zsh_files=$usr/share/zsh/site-functions
 cat >"$work/type.py" <<'END'
-# type.py SHELL SETUP TYPED: what SHELL prints, after SETUP, when TYPED is typed.
+# type.py SHELL SETUP TYPED: runs SETUP in SHELL, types TYPED, and prints the output.
 import os, pty, re, select, sys, time
 
 def read_until(terminal, pattern, deadline):
@@ -99,7 +99,7 @@ os.write(terminal, (typed + "\n").encode())
 print(read_until(terminal, r"GOT:[^\r\n]*:[\r\n]", deadline))
 os.close(terminal)
 END
-# completes SHELL TYPED ARGUMENTS: what is typed becomes these arguments of hearth.
+# completes SHELL TYPED ARGUMENTS: SHELL completes TYPED to a call of hearth with ARGUMENTS.
 completes() {
 	local setup typed=$2
 	case $1 in
@@ -107,7 +107,7 @@ completes() {
 	zsh) setup="fpath=($zsh_files \$fpath); autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no" ;;
 	esac
 	python3 "$work/type.py" "$1" "$setup" "$(printf "$typed")" >"$work/typed" 2>&1 || true
-	grep -qF "GOT:$3:" "$work/typed" || fail "$1 makes of '$typed': $(tr -d '\r' <"$work/typed" | tail -n 3)"
+	grep -qF "GOT:$3:" "$work/typed" || fail "$1 completes '$typed' to: $(tr -d '\r' <"$work/typed" | tail -n 3)"
 	say "$1: '$typed' becomes '$3'"
 }
 for shell in bash zsh; do
@@ -123,16 +123,16 @@ for program in hearth hearth-agent hearth-symbolizer; do
 	zsh -n "$zsh_files/_$program" || fail "zsh cannot read the completion of $program"
 done
 
-# ---- units, below a prefix that is chosen when they are installed
+# ---- units, with a prefix that is chosen at installation
 prefix=$work/prefix
 cmake --install "$HEARTH_BUILD" --prefix "$prefix" >/dev/null
 for program in hearth-agent hearth-symbolizer; do
 	unit=$prefix/lib/systemd/system/$program.service
 	grep -qxF "ExecStart=$prefix/bin/$program" "$unit" || fail "$program.service does not name the program of its prefix"
 	complaints=$(systemd-analyze verify --man=no "$unit" 2>&1 | grep -F "$program" || true)
-	expect_equal "what systemd says about $program.service" "$complaints" ""
+	expect_equal "warnings of systemd for $program.service" "$complaints" ""
 done
-# The agent's condition: it runs once a file or a variable names its server.
+# The condition of the agent's unit: the file or a variable names the server.
 condition=$(sed -n "s/^ExecCondition=\/bin\/sh -c '\(.*\)'$/\1/p" "$usr/lib/systemd/system/hearth-agent.service" |
 	sed -e 's/\$\$/$/g' -e "s|/etc/hearth/agent.yaml|$work/condition.yaml|")
 [ -n "$condition" ] || fail "hearth-agent.service has no condition"
@@ -144,11 +144,11 @@ expect_equal "the agent runs with the file of the package and a variable" "$(run
 cp "$work/agent.yaml" "$work/condition.yaml"
 expect_equal "the agent runs with a server in the file" "$(runs_with)" yes
 
-# Either of these would hide the addresses of the kernel's functions from the agent.
+# Either option would hide the addresses of kernel functions from the agent.
 if grep -E '^(ProtectKernelTunables|ProtectKernelLogs)=' "$usr/lib/systemd/system/hearth-agent.service"; then
 	fail "hearth-agent.service hides /proc/kallsyms or its addresses"
 fi
-# In tenths. The agent reads every process of the host and loads BPF programs, which systemd counts as exposure.
+# Exposure limits in tenths. systemd counts it as exposure that the agent reads all processes and loads BPF programs.
 systemd-analyze security --offline=true --threshold=33 "$usr/lib/systemd/system/hearth-agent.service" >"$work/exposure" ||
 	fail "hearth-agent.service: $(tail -n 1 "$work/exposure")"
 systemd-analyze security --offline=true --threshold=15 "$usr/lib/systemd/system/hearth-symbolizer.service" >"$work/exposure" ||

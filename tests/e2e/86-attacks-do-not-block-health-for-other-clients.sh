@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Twenty-three attacks of one client (tests/e2e/attacks/attacks.py), with a small and with the default number of connections:
-# another client gets its /healthz at every moment, answers are those of the contract, and the server keeps its memory
-# within bounds. The tables of answers and of the slowest health checks are in the log.
+# One client attacks the server in twenty-three ways (tests/e2e/attacks/attacks.py), with a small and with the default limit
+# of connections. Another client always gets answers of /healthz, all answers follow the API's contract, and the server's
+# memory stays within a limit. The log has tables of the answers and of the slowest health checks.
 . "$(dirname "$0")/lib.sh"
 need_tools curl objcopy python3 readelf sha256sum zstd
 
 readonly SMALL=20 DEFAULT=2048
 
-# Without anything to do the server has some 20 MiB. AddressSanitizer keeps freed memory for a while.
+# An idle server uses some 20 MiB. AddressSanitizer keeps freed memory for a while.
 max_memory_mib=512
 if grep -q __asan_init "${server_binary:=$HEARTH_BUILD/bin/hearth-symbolizer}"; then
 	max_memory_mib=4096
@@ -26,7 +26,7 @@ YAML
 
 head -c 512M /dev/zero | zstd -q -c >"$work/bomb"
 
-# A file that does not fit into the buffers of two sockets.
+# A file that is larger than the buffers of two sockets.
 head -c 24M /dev/urandom >"$work/random"
 objcopy --add-section .random="$work/random" "$HEARTH_BUILD/bin/hearth-symbolizer" "$work/large.debug"
 build_id=$(readelf -n "$work/large.debug" | sed -n 's/.*Build ID: //p')
@@ -42,7 +42,7 @@ attack() {
 	python3 -B "$attacks/make_batch.py" "$e2e_root/tests/fuzz/corpus/batch_decode/small" | zstd -q -c >"$work/batch"
 	put --data-binary @"$work/batch" "$server_url/v1/ingest"
 	python3 -B "$attacks/attacks.py" "$server_port" "$server_pid" $token $other_token "$build_id" "$work" \
-		"$max_connections" "$per_token" $max_memory_mib || fail "an attack on max_connections $max_connections did harm"
+		"$max_connections" "$per_token" $max_memory_mib || fail "an attack succeeded with max_connections $max_connections"
 	stop_server
 	! grep -E 'AddressSanitizer|runtime error|LeakSanitizer' "$work/server.log" || fail "the server reports a defect"
 }
