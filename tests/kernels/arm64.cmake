@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Cross-builds Hearth for arm64 against a folder of unpacked Debian packages; see arm64_build.sh, which makes the folder.
+# Cross-builds Hearth for arm64 with a sysroot of unpacked Debian packages. arm64_build.sh makes the sysroot.
 #
 #   cmake -DCMAKE_TOOLCHAIN_FILE=tests/kernels/arm64.cmake -DHEARTH_SYSROOT=FOLDER ...
 set(CMAKE_SYSTEM_NAME Linux)
@@ -8,12 +8,12 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# CMake's own test projects read this file too.
+# CMake reads this file again for its test projects.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEARTH_SYSROOT)
 set(CMAKE_SYSROOT ${HEARTH_SYSROOT})
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 
-# Tools are the host's, libraries and headers the target's.
+# Use the host's tools, and the target's libraries and headers.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Cross-builds our programs and the workloads for arm64, for the guests of run.sh, which calls this by itself.
+# Cross-builds our programs and the workloads for arm64. run.sh calls this script for arm64 guests.
 #
 #   tests/kernels/arm64_build.sh       into $HEARTH_BUILD_ARM64 (default build-arm64)
 #
-# Headers, libraries and the guest's tools are Debian's packages for arm64, from the mirror that this host's apt uses,
-# unpacked into $HEARTH_KERNELS_CACHE/sysroot-arm64: the section `arm64-root` of deploy/packages.txt, and what the section
-# `build` has of libraries. Nothing is installed, and the host's dpkg does not hear of another architecture. Exit status
-# 77: a tool of the section `arm64` is not here, or the mirror does not answer.
+# apt downloads headers, libraries and the guest's tools as Debian packages for arm64 from this host's mirror, and the
+# script unpacks them into $HEARTH_KERNELS_CACHE/sysroot-arm64: the section `arm64-root` of deploy/packages.txt, and the
+# libraries of the section `build`. Nothing is installed, and the host's dpkg keeps its list of architectures. Exit status
+# 77: a tool of the section `arm64` is missing, or the mirror does not answer.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -25,7 +25,7 @@ wanted_packages() {
 	packages_of build | grep -E -- '-dev$'
 }
 
-# Absolute links of the packages would lead out of the sysroot.
+# Make the absolute links of the packages relative, so that they stay inside the sysroot.
 make_links_relative() {
 	local link
 	while IFS= read -r -d '' link; do
@@ -33,17 +33,17 @@ make_links_relative() {
 	done < <(find "$1" -type l -lname '/*' -print0)
 }
 
-# Left alone while it has all that is wanted; remove it to get newer packages.
+# The sysroot is kept while it has all wanted packages; remove it to get newer ones.
 make_sysroot() {
 	local wanted folder
 	wanted=$(wanted_packages | sort -u)
 	[ "$(cat "$sysroot/packages" 2>/dev/null)" != "$wanted" ] || return 0
-	update_suite $SUITE arm64 || kernels_skip "the mirror $(host_mirror) does not give the list of packages of $SUITE for arm64"
-	# shellcheck disable=SC2086 # many packages
+	update_suite $SUITE arm64 || kernels_skip "the mirror $(host_mirror) does not provide the list of packages of $SUITE for arm64"
+	# shellcheck disable=SC2086 # a list of packages
 	apt_in $SUITE arm64 apt-get -qq --yes --no-install-recommends --download-only install $wanted >&2 ||
-		kernels_skip "the mirror $(host_mirror) does not give the packages for arm64"
+		kernels_skip "the mirror $(host_mirror) does not provide the packages for arm64"
 	folder=$(unfinished_folder)
-	# Libraries and programs have their places in /usr here as they have on a Debian host, where /lib and /bin are links.
+	# As on a Debian host, libraries and programs are in /usr, and /lib and /bin are links.
 	mkdir -p "$folder"/usr/{bin,sbin,lib}
 	ln -s usr/bin usr/sbin usr/lib "$folder/"
 	find "$HEARTH_KERNELS_CACHE/apt/$SUITE-arm64/cache/archives" -name '*.deb' -print0 |

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Words for booting Debian's kernels in a virtual machine: fetch a kernel, build an initramfs with our programs, boot it,
-# collect what the checks in it report. Used by run.sh; nothing here knows a check by name.
+# Functions for booting Debian's kernels in a virtual machine: fetch a kernel, build an initramfs with our programs, boot
+# it, and collect the results of the checks. run.sh uses them; no function depends on the name of a check.
 #
-# A guest has no disk and no network but loopback: everything lies in the initramfs, everything it reports comes over the
-# serial console as lines that begin with "@@" (guest/init).
+# A guest has no disk, and no network but loopback. All files are in the initramfs. All results are lines on the serial
+# console that begin with "@@" (guest/init).
 
 kernels_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 kernels_root=$(cd "$kernels_dir/../.." && pwd)
 : "${HEARTH_BUILD:=$kernels_root/build}"
 : "${HEARTH_KERNELS_CACHE:=$HEARTH_BUILD/kernels}"
 
-# More than any boot with its checks takes on a busy machine: QEMU translates each instruction.
+# Longer than any boot with its checks takes on a busy machine; QEMU translates each instruction.
 : "${GUEST_LIMIT_S:=1500}"
 
 kernels_fail() {
@@ -20,7 +20,7 @@ kernels_fail() {
 	exit 1
 }
 
-# What this machine cannot do: no failure. The reason is the last line.
+# Ends the script as skipped, because this machine cannot run it. The reason is the last line.
 kernels_skip() {
 	printf '%s\n' "$*" >&2
 	exit 77
@@ -28,8 +28,8 @@ kernels_skip() {
 
 # ---- the cache ------------------------------------------------------------------------------------------------------
 
-# lock_cache: several runs share a cache. One at a time fetches and builds in it; what an earlier one left unfinished,
-# because it was killed, is removed. A script that the holder of the lock calls has it too.
+# lock_cache: several runs share a cache, and only one at a time may download and build in it. Removes unfinished files of
+# killed runs. A script that the holder of the lock calls inherits the lock.
 lock_cache() {
 	[ -z "${HEARTH_KERNELS_LOCKED:-}" ] || return 0
 	export HEARTH_KERNELS_LOCKED=1
@@ -45,7 +45,7 @@ unlock_cache() {
 	exec {cache_lock_fd}>&-
 }
 
-# unfinished_folder: a new folder for what is not complete yet.
+# unfinished_folder: prints a new folder for incomplete files.
 unfinished_folder() { mktemp -d "$HEARTH_KERNELS_CACHE/unfinished/XXXXXX"; }
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -54,10 +54,10 @@ kernel_rows() { grep -vE '^(#|$)' "$kernels_dir/kernels.txt"; }
 kernel_names() { kernel_rows | awk '{ print $1 }'; }
 ci_kernel_names() { kernel_rows | awk '$6 == "yes" { print $1 }'; }
 
-# kernel_field NAME COLUMN
+# kernel_field NAME COLUMN: prints a column of kernels.txt
 kernel_field() { kernel_rows | awk -v name="$1" -v column="$2" '$1 == name { print $column }'; }
 
-# The address of the mirror that this host's own apt uses, or $HEARTH_KERNELS_MIRROR, without a slash at the end.
+# host_mirror: prints the mirror of this host's apt, or $HEARTH_KERNELS_MIRROR, without a slash at the end.
 host_mirror() {
 	local mirror=${HEARTH_KERNELS_MIRROR:-}
 	[ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
@@ -66,11 +66,11 @@ host_mirror() {
 	printf '%s' "$mirror"
 }
 
-# A mirror that sends nothing for so long, twice, does not answer.
+# A mirror that sends nothing for this time, twice, does not answer.
 readonly MIRROR_LIMIT_S=10
 
-# apt_in SUITE ARCH COMMAND...: apt-get or apt-cache with a source list and state of its own below the cache folder;
-# the host's configuration of apt is neither read nor changed.
+# apt_in SUITE ARCH COMMAND...: runs apt-get or apt-cache with a private source list and state in the cache folder. It
+# neither reads nor changes the host's configuration of apt.
 apt_in() {
 	local suite=$1 arch=$2 state=$HEARTH_KERNELS_CACHE/apt/$1-$2 mirror
 	shift 2
@@ -99,7 +99,7 @@ apt_in() {
 	APT_CONFIG=$state/apt.conf "$@"
 }
 
-# update_suite SUITE ARCH: reads the suite's list of packages, once a run.
+# update_suite SUITE ARCH: downloads the suite's list of packages, once in a run.
 declare -A updated_suites
 update_suite() {
 	[ -z "${updated_suites[$1/$2]:-}" ] || return 0
@@ -120,20 +120,20 @@ fetch_package() {
 	return $status
 }
 
-# fetch_kernel NAME: leaves $HEARTH_KERNELS_CACHE/NAME/vmlinuz and, if the package has them, lib/modules. What is in the
-# cache is used as it is; remove it to get a newer one.
+# fetch_kernel NAME: writes $HEARTH_KERNELS_CACHE/NAME/vmlinuz and, if the package has modules, lib/modules. Keeps a kernel
+# that is in the cache; remove it to get a newer one.
 fetch_kernel() {
 	local name=$1 arch suite pattern package folder=$HEARTH_KERNELS_CACHE/$1 unpacked
 	[ ! -e "$folder/vmlinuz" ] || return 0
 	arch=$(kernel_field "$name" 2) suite=$(kernel_field "$name" 3) pattern=$(kernel_field "$name" 4)
-	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; there are: $(kernel_names | tr '\n' ' ')"
+	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; kernels: $(kernel_names | tr '\n' ' ')"
 	update_suite "$suite" "$arch" ||
-		kernels_skip "the mirror $(host_mirror) does not give the list of packages of $suite for $arch"
+		kernels_skip "the mirror $(host_mirror) does not provide the list of packages of $suite for $arch"
 	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
 	unpacked=$(unfinished_folder)
 	fetch_package "$suite" "$arch" "$package" "$unpacked" ||
-		kernels_skip "the mirror $(host_mirror) does not give the package $package"
+		kernels_skip "the mirror $(host_mirror) does not provide the package $package"
 	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
 	[ -e "$unpacked/vmlinuz" ] || kernels_fail "no vmlinuz in $package"
 	printf '%s\n' "$package" >"$unpacked/package"
@@ -145,7 +145,7 @@ fetch_kernel() {
 
 readonly HOST_ARCH=$(dpkg --print-architecture)
 
-# Where programs and libraries of ARCH are looked for. A foreign architecture's sysroot has the layout of a Debian root.
+# sysroot_of ARCH: the folder with programs and libraries of ARCH. For a foreign architecture it is a Debian root.
 sysroot_of() {
 	if [ "$1" = "$HOST_ARCH" ]; then
 		printf ''
@@ -154,7 +154,7 @@ sysroot_of() {
 	fi
 }
 
-# Where our programs for ARCH are built: HEARTH_BUILD for this machine's, HEARTH_BUILD_<ARCH> for another.
+# build_of ARCH: the build folder for ARCH: HEARTH_BUILD for this machine's architecture, HEARTH_BUILD_<ARCH> for another.
 build_of() {
 	local variable=HEARTH_BUILD_${1^^}
 	if [ "$1" = "$HOST_ARCH" ]; then
@@ -185,12 +185,12 @@ find_library() {
 	return 1
 }
 
-# needed_by FILE: names of the shared libraries, the dynamic loader's path among them.
+# needed_by FILE: prints the names of the shared libraries, and the path of the dynamic loader.
 needed_by() {
 	readelf -dlW "$1" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p; s/.*program interpreter: (.*)\]/\1/p'
 }
 
-# copy_libraries ARCH ROOT FILE: what FILE needs, and what that needs.
+# copy_libraries ARCH ROOT FILE: copies the libraries that FILE needs, and those that they need.
 copy_libraries() {
 	local arch=$1 root=$2 name path sysroot
 	sysroot=$(sysroot_of "$arch")
@@ -198,7 +198,7 @@ copy_libraries() {
 		case $name in
 		/*) path=$name ;;
 		*)
-			# Of our own build: copied with it.
+			# A library of our build, which is copied with the build.
 			[ ! -e "$(build_of "$arch")/workloads/$name" ] || continue
 			path=$(find_library "$arch" "$name") || kernels_fail "no '$name' for $3 in '${sysroot:-/}'"
 			;;
@@ -210,14 +210,14 @@ copy_libraries() {
 	done < <(needed_by "$3")
 }
 
-# copy_program ARCH ROOT FILE PATH: FILE becomes PATH in the guest, with its libraries.
+# copy_program ARCH ROOT FILE PATH: copies FILE to PATH in the guest, with its libraries.
 copy_program() {
 	mkdir -p "$2$(dirname "$4")"
 	cp -L "$3" "$2$4"
 	copy_libraries "$1" "$2" "$3"
 }
 
-# copy_tool ARCH ROOT NAME: a program of Debian, found in the sysroot's PATH.
+# copy_tool ARCH ROOT NAME: copies a Debian program, found in the PATH of the sysroot.
 copy_tool() {
 	local sysroot folder
 	sysroot=$(sysroot_of "$1")
@@ -230,13 +230,14 @@ copy_tool() {
 	kernels_fail "no program '$3' for $1"
 }
 
-# What every guest has beside busybox, because the words of tests/e2e/lib.sh use it.
+# Programs in every guest besides busybox: tests/e2e/lib.sh uses them.
 readonly GUEST_TOOLS="bash mawk setpriv"
 
-# The workloads that checks use, with their own libraries.
+# The workloads of the checks, with their libraries.
 readonly GUEST_WORKLOADS="shares deep unwound syscalls short off_cpu_waits cpu_cycles"
 
-# build_initramfs ARCH FILE [TOOL...]: our programs, the workloads, the tests' words and checks, and some tools of Debian.
+# build_initramfs ARCH FILE [TOOL...]: packs our programs, the workloads, the checks and their functions, and some Debian
+# tools.
 build_initramfs() {
 	local arch=$1 file=$2 root program build tool
 	shift 2
@@ -255,7 +256,7 @@ build_initramfs() {
 	for program in hearth-agent hearth-symbolizer hearth; do
 		copy_program "$arch" "$root" "$build/bin/$program" "/hearth/build/bin/$program"
 	done
-	# Helpers that our programs execute lie beside them.
+	# Helpers that our programs execute are in the same folder.
 	for program in "$build"/bin/hearth-*; do
 		[ -e "$root/hearth/build/bin/${program##*/}" ] ||
 			copy_program "$arch" "$root" "$program" "/hearth/build/bin/${program##*/}"
@@ -264,7 +265,7 @@ build_initramfs() {
 		[ -e "$build/workloads/$program" ] || kernels_fail "the workload '$program' is not built in $build/workloads"
 		copy_program "$arch" "$root" "$build/workloads/$program" "/hearth/build/workloads/$program"
 	done
-	# Workloads look for their own libraries where they were linked.
+	# Workloads load their libraries from the path at which they were linked.
 	mkdir -p "$root$(dirname "$build")"
 	[ -e "$root$build" ] || ln -s /hearth/build "$root$build"
 	mkdir -p "$root/hearth/tests/e2e" "$root/hearth/tests/kernels"
@@ -284,12 +285,12 @@ build_initramfs() {
 
 # ---- boot -----------------------------------------------------------------------------------------------------------
 
-# start_machine ARCH VMLINUZ INITRAMFS CPUS MEMORY_MIB COMMAND_LINE: replaces the shell by the machine; its console is
-# standard output.
+# start_machine ARCH VMLINUZ INITRAMFS CPUS MEMORY_MIB COMMAND_LINE: replaces the shell by the machine. The console of the
+# machine is standard output.
 #
-# A machine with one CPU has a clock that counts its instructions, 4 ns each, and jumps over idle time: what other programs
-# take of this host's CPUs makes it slower, and changes nothing that happens in it. With more CPUs QEMU 7.2 gives the
-# others no turn under that clock; such a machine has the host's, and its checks must bear that time passes without it.
+# The clock of a machine with one CPU counts instructions, 4 ns each, and skips idle time: load on this host makes the
+# machine slower, but does not change its results. With more CPUs QEMU 7.2 does not schedule the other CPUs under that
+# clock. Such a machine uses the host's clock, and its checks must tolerate time that passes while it does not run.
 start_machine() {
 	local machine console line clock=(-accel tcg -icount "shift=2,sleep=off")
 	case $1 in
@@ -303,15 +304,15 @@ start_machine() {
 		-serial stdio -append "$line" </dev/null
 }
 
-# boot NAME INITRAMFS LOG CPUS MEMORY_MIB COMMAND_LINE CHECK...: boots the kernel and runs the checks in it. Returns when
-# the machine is off; the console is in LOG. 124 when it was still running after $GUEST_LIMIT_S.
+# boot NAME INITRAMFS LOG CPUS MEMORY_MIB COMMAND_LINE CHECK...: boots the kernel, runs the checks in it, and returns when
+# the machine is off. Writes the console to LOG. Returns 124 if the machine still runs after $GUEST_LIMIT_S.
 boot() {
 	local name=$1 initramfs=$2 log=$3 cpus=$4 memory=$5 line=$6 arch checks
 	shift 6
 	arch=$(kernel_field "$name" 2)
 	checks=$(printf '%s,' "$@")
 	export kernels_dir kernels_root HEARTH_BUILD HEARTH_KERNELS_CACHE
-	# In the foreground: in the process group of whoever ends this script at its time limit.
+	# --foreground: the machine stays in the process group that a time limit of this script ends.
 	timeout --foreground --kill-after=10 "$GUEST_LIMIT_S" bash -c '. "$0/lib.sh"; start_machine "$@"' "$kernels_dir" \
 		"$arch" "$HEARTH_KERNELS_CACHE/$name/vmlinuz" "$initramfs" "$cpus" "$memory" \
 		"$line hearth.lacks=$(kernel_field "$name" 5) hearth.checks=${checks%,}" >"$log" 2>&1 &
@@ -319,18 +320,18 @@ boot() {
 	wait "$machine_pid"
 }
 
-# However the script ends, its machine does not run on.
+# end_machine: when the script exits, for whatever reason, its machine ends too.
 machine_pid=
 end_machine() { [ -z "$machine_pid" ] || kill "$machine_pid" 2>/dev/null; }
 
-# result_of LOG CHECK: "ok", "skipped REASON", "FAILED REASON"; "FAILED the machine ended before it" when there is none.
+# result_of LOG CHECK: prints "ok", "skipped REASON" or "FAILED REASON"; FAILED if the log has no result of the check.
 result_of() {
 	local line
 	line=$(tr -d '\r' <"$1" | sed -n "s/^@@result $2 //p" | head -n 1)
 	printf '%s\n' "${line:-FAILED the machine ended before this check reported}"
 }
 
-# figures_of LOG CHECK: what the check said it measured, and when it began by the guest's clock.
+# figures_of LOG CHECK: prints the figures that the check measured, and its start time by the guest's clock.
 figures_of() {
 	tr -d '\r' <"$1" | sed -nE "/^---- $2, at/,/^@@result $2 /{s/^---- $2, (at .*)/\\1/p; s/^\\[[0-9:]+\\] //p}"
 }
@@ -345,13 +346,13 @@ all_checks() {
 	done
 }
 
-# check_header CHECK KEY: of the first lines of a check, "# KEY: VALUE". Keys: boot (words for the kernel's command line),
-# cpus, memory (MiB), tools (programs of Debian that it needs in the guest), ci (the kernels on which CI runs it, or
-# "none"; without it all that CI has).
+# check_header CHECK KEY: prints the value of "# KEY: VALUE" in the first lines of a check. Keys: boot (words for the
+# kernel's command line), cpus, memory (MiB), tools (Debian programs needed in the guest), ci (the kernels on which CI runs
+# the check, or "none"; without it all kernels of CI).
 check_header() { sed -n "2,20s/^# $2: //p" "$kernels_dir/checks/$1.sh" | head -n 1; }
 
-# machine_of CHECK: checks with the same machine run in one boot. A check without wishes runs with one CPU and under
-# lockdown in the mode `integrity`, as a Debian host with Secure Boot has it.
+# machine_of CHECK: prints the machine that a check requests. Checks with the same machine share a boot. The default is one
+# CPU and lockdown in the mode `integrity`, as on a Debian host with Secure Boot.
 machine_of() {
 	local cpus memory boot
 	cpus=$(check_header "$1" cpus) memory=$(check_header "$1" memory) boot=$(check_header "$1" boot)

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Boots Debian's kernels in virtual machines and runs the agent in them. Each kernel runs the same list of checks
-# (checks/NN-<sentence>.sh); the result is a table, kernel x check, and exit status 0 if none failed.
+# (checks/NN-<sentence>.sh). Prints a table, kernel x check. Exit status 0: no check failed.
 #
 #   tests/kernels/run.sh [--list] [--checks REGEX] [--ci] [--cache FOLDER] [--command TEXT] [KERNEL...]
 #
-# --ci: of the checks only those that CI runs on the kernel (docs/testing.md).
-# --command: instead of the checks, runs TEXT in a shell of the guest and prints the console.
+# --ci: runs only the checks that CI runs on the kernel (docs/testing.md).
+# --command: runs TEXT in a shell of the guest instead of the checks, and prints the console.
 #
-# KERNEL is a name of kernels.txt; without one, those that CI runs; "all" for all of them. Kernels come from the mirror
-# that this host's apt uses, into the folder $HEARTH_KERNELS_CACHE (default build/kernels). No root is needed. Consoles of
-# the guests are in that folder, under logs/. Exit status 77: this machine has no QEMU, or the mirror does not answer.
+# KERNEL is a name in kernels.txt, or "all"; by default the kernels that CI runs. Downloads kernels from the mirror of this
+# host's apt into $HEARTH_KERNELS_CACHE (default build/kernels). Does not need root. Writes the guests' consoles to logs/ in
+# that folder. Exit status 77: this machine has no QEMU, or the mirror does not answer.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -52,7 +52,7 @@ trap 'exit 130' INT TERM
 declare -A results
 status=0
 
-# run_machine KERNEL MACHINE CHECK...: one boot.
+# run_machine KERNEL MACHINE CHECK...: runs the checks in one boot.
 run_machine() {
 	local kernel=$1 machine=$2 cpus memory line log result check started=$SECONDS
 	shift 2
@@ -72,7 +72,7 @@ run_machine() {
 	done
 }
 
-# is_wanted CHECK KERNEL
+# is_wanted CHECK KERNEL: without --ci, or CI runs the check on this kernel
 is_wanted() {
 	local wish
 	[ -n "$ci" ] || return 0
@@ -80,7 +80,7 @@ is_wanted() {
 	[ -z "$wish" ] || [[ " $wish " == *" $2 "* ]]
 }
 
-# run_kernel NAME: one boot for each kind of machine that the checks want.
+# run_kernel NAME: runs all checks, with one boot for each kind of machine that they request.
 run_kernel() {
 	local kernel=$1 machine check selected
 	while read -r machine; do
@@ -107,14 +107,14 @@ print_table() {
 	done
 }
 
-# run_command KERNEL: the text that --command gave, as the only check.
+# run_command KERNEL: runs the text of --command as the only check.
 run_command() {
 	local kernel=$1 log=$HEARTH_KERNELS_CACHE/logs/$1-command.log
 	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" "${HEARTH_KERNELS_CPUS:-1}" 1024 "" 00-command
 	tr -d '\r' <"$log" | sed -n '/^@@kernel/,/^@@result/p'
 }
 
-# Everything that is fetched or built comes first: a machine that cannot do this says so at once.
+# Fetch and build everything first, so that a machine that cannot do this reports it at once.
 lock_cache
 for kernel in "${kernels[@]}"; do
 	fetch_kernel "$kernel"
@@ -128,7 +128,7 @@ for arch in $(for kernel in "${kernels[@]}"; do kernel_field "$kernel" 2; done |
 	if [ "$arch" != "$(dpkg --print-architecture)" ]; then
 		"$kernels_dir/${arch}_build.sh" || exit
 	fi
-	# shellcheck disable=SC2046 # several tools
+	# shellcheck disable=SC2046 # a list of tools
 	build_initramfs "$arch" "$HEARTH_KERNELS_CACHE/initramfs-$arch" \
 		$(for check in "${checks[@]}"; do check_header "$check" tools; done | tr ' ' '\n' | sort -u)
 done

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# How run.sh ends when it cannot go on. Without a mirror it is skipped, with the reason in its last line. Ended at a time
-# limit while its machine runs, it leaves no process and no mount behind.
+# How run.sh ends when it cannot continue. Without a mirror it is skipped, with the reason in its last line. When a time
+# limit ends it while its machine runs, it leaves no process and no mount.
 #
-#   tests/kernels/test_run.sh      with the kernel that run.sh has in $HEARTH_KERNELS_CACHE
+#   tests/kernels/test_run.sh      uses the kernel that run.sh has in $HEARTH_KERNELS_CACHE
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -26,7 +26,7 @@ within_deadline() {
 	done
 }
 
-# ---- nobody listens on this port, and the cache is empty
+# ---- a mirror that does not answer, and an empty cache
 readonly MIRROR=http://127.0.0.1:1/debian
 status=0
 HEARTH_KERNELS_CACHE=$work/cache HEARTH_KERNELS_MIRROR=$MIRROR "$kernels_dir/run.sh" --ci $KERNEL >"$work/log" 2>&1 ||
@@ -34,12 +34,12 @@ HEARTH_KERNELS_CACHE=$work/cache HEARTH_KERNELS_MIRROR=$MIRROR "$kernels_dir/run
 reason=$(tail -n 1 "$work/log")
 printf 'without a mirror: exit status %d, %s\n' "$status" "$reason"
 [ "$status" = 77 ] || kernels_fail "without a mirror the exit status is $status, not 77"
-[[ $reason == "the mirror $MIRROR does not give "* ]] || kernels_fail "the last line does not say what is missing"
+[[ $reason == "the mirror $MIRROR does not provide "* ]] || kernels_fail "the last line does not name what is missing"
 
-# ---- ended as timeout(1) ends it: a signal to the group of processes
+# ---- ended like timeout(1) does it: a signal to the process group
 [ -e "$HEARTH_KERNELS_CACHE/$KERNEL/vmlinuz" ] || kernels_skip "no kernel $KERNEL in $HEARTH_KERNELS_CACHE"
 mounts() { awk '{ print $5 }' /proc/self/mountinfo | sort; }
-# Processes of the group, and machines that have left it. One that ended and is not yet waited for is no process any more.
+# members: processes of the group, except zombies. machines: QEMU processes, also those that have left the group.
 members() { ps -A -o pgid=,state=,args= | awk -v group="$limited_pid" '$1 == group && $2 != "Z"'; }
 machines() { ps -A -o args= | grep -F -- "-kernel $HEARTH_KERNELS_CACHE/$KERNEL/vmlinuz" | grep -vF grep; }
 machine_runs() { grep -sq '^@@kernel' "$HEARTH_KERNELS_CACHE/logs/$KERNEL-command.log"; }
@@ -47,7 +47,7 @@ is_ended() { ! kill -0 "$limited_pid" 2>/dev/null; }
 
 mounts >"$work/mounts"
 rm -f "$HEARTH_KERNELS_CACHE/logs/$KERNEL-command.log"
-# Busy, because the machine's clock skips idle time.
+# A busy loop, because the machine's clock skips idle time.
 timeout 600 "$kernels_dir/run.sh" --command 'while :; do :; done' $KERNEL >"$work/log" 2>&1 &
 limited_pid=$!
 within_deadline machine_runs

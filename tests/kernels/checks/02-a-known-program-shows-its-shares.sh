@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# With frame pointers: 70, 20 and 10 % of the time, by count of loop steps. 3000 samples know a share of 70 % to 2.5
-# points, three standard deviations.
+# A program with frame pointers: 70, 20 and 10 % of its time, by count of loop steps. With 3000 samples, three standard
+# deviations of a share of 70 % are 2.5 points.
 . /hearth/tests/kernels/guest/lib.sh
 
 use_server

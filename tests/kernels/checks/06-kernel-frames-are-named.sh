@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program that spends its time in read(2): the kernel's functions have names, below the function that called.
+# A program that spends its time in read(2): kernel functions have names, below the user function that called read(2).
 . /hearth/tests/kernels/guest/lib.sh
 
 use_server

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Processes that are gone after 200 ms of CPU time appear with the name of their function.
+# Processes that end after 200 ms of CPU time appear with the name of their function.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly RUNS=15

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Expected ticks = idle + asleep + sampled + losses by reason, in each report, and samples are in the batches.
+# In each report the expected ticks are the sum of all outcomes: idle, asleep, sampled, and losses by reason. Batches
+# contain all samples.
 . /hearth/tests/kernels/guest/lib.sh
 
 use_server
@@ -21,6 +22,6 @@ for outcome in idle asleep sampled ring_full failed missed; do
 	[ "$(increase_of "ticks_total{outcome=\"$outcome\"}")" -ge 0 ] || fail "ticks of outcome $outcome fell"
 done
 sampled=$(increase_of 'ticks_total{outcome="sampled"}')
-# samples_total counts waits too, so it may be larger.
+# samples_total includes waits, so it may be larger.
 expect_at_least "samples taken into batches" "$(increase_of samples_total)" $((sampled - sampled / 20 - 2))
-expect_equal "ticks at which no stack could be taken" "$(increase_of 'ticks_total{outcome="failed"}')" 0
+expect_equal "ticks without a stack" "$(increase_of 'ticks_total{outcome="failed"}')" 0

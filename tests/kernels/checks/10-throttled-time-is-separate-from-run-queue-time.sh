@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program in a cgroup that may use a fifth of a CPU is stopped for most of its time: the agent counts as much of it as
-# throttled as the cgroup's own cpu.stat. Two programs that share a CPU without a limit wait for it as well, and nothing of
-# that is counted as throttled.
+# A cgroup limits a program to a fifth of a CPU, so that it is throttled most of the time. The agent's throttled time agrees
+# with the cgroup's cpu.stat. Two programs that share a CPU without a limit wait for it too, and none of that time is
+# counted as throttled.
 # ci: 6.12
 . /hearth/tests/kernels/guest/lib.sh
 
@@ -23,12 +23,12 @@ in_us() { echo $(($(metric_in "$1" "$2") / 1000)); }
 
 take_report "$work/before"
 bash -c 'echo $$ >"$1/cpu/limited/cgroup.procs"; exec "$2" 5 6' _ "$work" "$workloads/deep"
-told_us=$(awk '$1 == "throttled_time" { printf "%.0f\n", $2 / 1000 }' "$work/cpu/limited/cpu.stat")
+reported_us=$(awk '$1 == "throttled_time" { printf "%.0f\n", $2 / 1000 }' "$work/cpu/limited/cpu.stat")
 rmdir "$work/cpu/limited"
 take_report "$work/after"
 throttled_us=$(($(in_us "$work/after" throttled_ns_total) - $(in_us "$work/before" throttled_ns_total)))
-expect_at_least "throttled by the cgroup's account, in microseconds" "$told_us" 3000000
-expect_near "throttled, in microseconds" "$throttled_us" "$told_us" $((told_us / 20))
+expect_at_least "throttled by the cgroup's account, in microseconds" "$reported_us" 3000000
+expect_near "throttled, in microseconds" "$throttled_us" "$reported_us" $((reported_us / 20))
 expect_at_least "run-queue time, in microseconds" \
 	$(($(in_us "$work/after" run_queue_ns_total) - $(in_us "$work/before" run_queue_ns_total))) "$throttled_us"
 

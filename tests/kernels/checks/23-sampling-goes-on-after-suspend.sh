@@ -4,9 +4,9 @@
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
-# The machine is suspended to memory, and its clock wakes it: all CPUs but the first were offline meanwhile. Programs on
-# CPU 1 are sampled again, and all periods are accounted for. (From `freeze`, in which CPUs stay online, QEMU's clock
-# does not wake the machine.)
+# The machine suspends to memory and its clock wakes it; meanwhile all CPUs but the first are offline. Programs on CPU 1 are
+# sampled again, and all periods are counted. (QEMU's clock does not wake the machine from `freeze`, in which CPUs stay
+# online.)
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly ALARM=/sys/class/rtc/rtc0/wakealarm

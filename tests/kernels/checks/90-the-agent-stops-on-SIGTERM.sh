@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# SIGTERM: the agent hands over what it has and leaves with status 0.
+# On SIGTERM the agent sends its remaining batches and ends with status 0.
 . /hearth/tests/kernels/guest/lib.sh
 
 use_server

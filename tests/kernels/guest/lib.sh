@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Words for checks that run inside a guest: those of tests/e2e/lib.sh, and one server and one agent that all checks of a
-# boot share. QEMU translates each instruction, ten to thirty times slower than a CPU runs it: windows are chosen by
-# counted samples, never by seconds, and deadlines are minutes. Profiles are asked for with `hearth flame --folded`
-# and read with awk: curl and jq of tests/e2e/lib.sh take a guest seconds to start, and are not there.
+# Functions for checks that run inside a guest: those of tests/e2e/lib.sh, and one server and one agent for all checks of a
+# boot. QEMU translates each instruction, ten to thirty times slower than a CPU runs it: checks wait for a number of
+# samples, never for seconds, and deadlines are minutes. Checks read profiles with `hearth flame --folded` and awk, because
+# curl and jq, which tests/e2e/lib.sh uses, take seconds to start in a guest and are not installed.
 export HEARTH_BUILD=/hearth/build TMPDIR=/run
 . /hearth/tests/e2e/lib.sh
 
@@ -13,9 +13,8 @@ server_url=http://127.0.0.1:20416
 agent_metrics=$SHARED/agent.metrics
 mkdir -p "$SHARED"
 
-# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but COMMAND runs every 2 s only, because a query to the server
-# costs a guest much of its CPU. A machine with a clock that counts instructions (lib.sh of the host) skips the time
-# between.
+# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but runs COMMAND every 2 s only, because a query to the server
+# takes much of a guest's CPU. A machine whose clock counts instructions (tests/kernels/lib.sh) skips the pauses.
 wait_until() {
 	local deadline=$((SECONDS + ${1%s}))
 	shift
@@ -34,11 +33,11 @@ server_is_ready() {
 	[[ $answer == HTTP/1.?" 200 "* ]]
 }
 
-# lacks FEATURE: the table of kernels says that the agent must do without it here.
+# lacks FEATURE: kernels.txt lists FEATURE as missing on this kernel.
 lacks() { [[ ,$HEARTH_LACKS, == *",$1,"* ]]; }
 
-# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log, its exit status at the end in
-# $SHARED/NAME.status.
+# detach NAME COMMAND...: starts a command that keeps running after this check. Writes its output to $SHARED/NAME.log, and
+# its exit status to $SHARED/NAME.status when it ends.
 detach() {
 	local name=$1
 	rm -f "$SHARED/$name.pid" "$SHARED/$name.status"
@@ -49,7 +48,7 @@ detach() {
 
 shared_pid() { cat "$SHARED/$1.pid"; }
 
-# use_server: starts the boot's server, or takes the one that runs.
+# use_server: starts the server of this boot unless it is running.
 use_server() {
 	if ! { [ -s "$SHARED/server.pid" ] && is_alive "$(shared_pid server)"; }; then
 		detach server "$HEARTH_BUILD/bin/hearth-symbolizer" --listen 127.0.0.1:20416 --data "$SHARED/data"
@@ -57,7 +56,7 @@ use_server() {
 	expect_within "$GUEST_DEADLINE" server_is_ready
 }
 
-# use_agent: likewise the agent, with everything switched on that it can do.
+# use_agent: starts the agent of this boot, with all features enabled, unless it is running.
 use_agent() {
 	if ! { [ -s "$SHARED/agent.pid" ] && is_alive "$(shared_pid agent)"; }; then
 		rm -f "$agent_metrics"
@@ -68,19 +67,19 @@ use_agent() {
 	agent_pid=$(shared_pid agent)
 	wait_until "$GUEST_DEADLINE" agent_reports_or_ended || {
 		tail -n 20 "$SHARED/agent.log"
-		fail "the agent reports nothing"
+		fail "the agent writes no report"
 	}
 	if has_ended "$agent_pid"; then
 		tail -n 5 "$SHARED/agent.log"
-		fail "the agent does not run: $(grep -E '^(error|warn)' "$SHARED/agent.log" | tail -n 1)"
+		fail "the agent has ended: $(grep -E '^(error|warn)' "$SHARED/agent.log" | tail -n 1)"
 	fi
 }
 
-# Five times the default, so that a check has its samples in a fifth of the CPU time; the period is in microseconds.
+# Five times the default frequency: a check has enough samples in a fifth of the CPU time. The period is in microseconds.
 readonly SAMPLE_HZ=499 PERIOD_US=2004
 
-# take_profile FILE SERVICE FROM [OPTION...]: what the server has of the service since FROM, in unix seconds, as lines
-# "root;caller;callee microseconds". Options are those of `hearth flame`. An empty file: no data.
+# take_profile FILE SERVICE FROM [OPTION...]: writes the service's profile since FROM (unix seconds) to FILE, as lines
+# "root;caller;callee microseconds". OPTIONs are those of `hearth flame`. FILE is empty if there is no data.
 take_profile() {
 	local status=0
 	"$hearth" flame --server "$server_url" --folded --service "$2" --since "$3" --until $(($(now_s) + 1)) "${@:4}" \
@@ -88,7 +87,7 @@ take_profile() {
 	[ $status = 0 ] || [ $status = 3 ] || fail "hearth flame: exit status $status"
 }
 
-# The words of tests/e2e/lib.sh for such a FILE.
+# The functions of tests/e2e/lib.sh for such a FILE.
 total_of() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1"; }
 
 value_of() {
@@ -107,7 +106,7 @@ show_profiles() {
 	done
 }
 
-# share_with_depth FILE LABEL COUNT: in percent of all samples, those on stacks with at least COUNT frames LABEL.
+# share_with_depth FILE LABEL COUNT: share of the time, in percent, on stacks with at least COUNT frames LABEL.
 share_with_depth() {
 	awk -v wanted="$2" -v least="$3" '{
 			value = $NF; sub(/ [0-9]+$/, "")
@@ -119,15 +118,15 @@ share_with_depth() {
 		} END { printf "%.2f\n", all ? 100 * deep / all : 0 }' "$1"
 }
 
-# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the function NAME of the service is known, then for that
-# many samples of later seconds, and leaves their profile in FILE. On a guest it takes seconds until the agent, which has
-# a fifth of a slow CPU, knows the mappings of a new process: until then its stacks are cut, and counted as such. Ends the
-# workload, so that what follows has the CPU.
+# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the profile has the function NAME, then for LEAST_SAMPLES
+# samples of later seconds, and writes their profile to FILE. In a guest it takes seconds until the agent, which gets a
+# fifth of a slow CPU, knows the mappings of a new process; until then its stacks are cut. Ends the workload afterwards, so
+# that the next steps have the CPU.
 profile_of() {
 	local file=$1 service=$2 from=$3 least=$4 name=$5
 	is_named() { take_profile "$file" "$service" "$from" && [ "$(value_of "$file" "$name")" -gt 0 ]; }
 	wait_until "$GUEST_DEADLINE" is_named || fail "no '$name' in the profile of '$service'"
-	# Programs that live on are looked at from here; of those that are gone all there is has been asked for.
+	# If the workload still runs, use only samples from now on. If it has ended, use all of its samples.
 	[ -z "${workload_pid:-}" ] || ! is_alive "$workload_pid" || from=$(($(now_s) + 1))
 	has_counted() { take_profile "$file" "$service" "$from" && [ "$(total_of "$file")" -ge $((least * PERIOD_US)) ]; }
 	wait_until "$GUEST_DEADLINE" has_counted ||
@@ -138,7 +137,7 @@ profile_of() {
 
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
-# take_report FILE: the agent's next report, which is of one moment.
+# take_report FILE: waits for the agent's next report and copies it. All values of a report are of the same moment.
 take_report() {
 	local before
 	before=$(stat -c '%Y %i' "$agent_metrics")
@@ -146,10 +145,10 @@ take_report() {
 	cp "$agent_metrics" "$1"
 }
 
-# metric_in REPORT METRIC
+# metric_in REPORT METRIC: value of the metric in the report
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
 
-# expect_outcomes_add_up REPORT...: of each, expected periods are those of all outcomes.
+# expect_outcomes_add_up REPORT...: in each report, the expected periods are the sum of all outcomes.
 expect_outcomes_add_up() {
 	local report
 	for report in "$@"; do

@@ -4,8 +4,8 @@
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
-# The second thread of each core is switched off and on (/sys/devices/system/cpu/smt/control). Its timer is closed and
-# opened again, programs on it are sampled again, and the outcomes of all periods add up.
+# The second thread of each core is switched off and on (/sys/devices/system/cpu/smt/control). The agent closes and reopens
+# its timer, samples programs on it again, and the outcomes of all periods add up.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly SWITCH=/sys/devices/system/cpu/smt/control
@@ -20,7 +20,7 @@ echo off >$SWITCH
 expect_equal "CPUs that are sampled while threads are off" "$(sampled)" 0
 take_report "$work/off"
 echo on >$SWITCH
-expect_equal "CPUs that are sampled when they are on again" "$(sampled)" 0,1
+expect_equal "CPUs that are sampled when threads are on again" "$(sampled)" 0,1
 from=$(now_s)
 start_background workload-shares taskset 2 "$workloads/shares" 600
 workload_pid=$background_pid

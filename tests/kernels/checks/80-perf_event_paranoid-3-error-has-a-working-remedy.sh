@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ci: 6.12
 #
-# The agent runs as an ordinary user with the documented capabilities. With kernel.perf_event_paranoid at 3 and 4
-# (levels of Debian's kernels) the kernel refuses perf events to it. The agent logs one line with the reason and a
-# command, and after that command it works. The other remedy, CAP_SYS_ADMIN, is what the agent of the other checks has
-# at level 3.
+# The agent runs as an ordinary user with the documented capabilities. With kernel.perf_event_paranoid at 3 or 4 (levels of
+# Debian's kernels) the kernel refuses perf events. The agent logs one line with the reason and a command; after that
+# command it works. The agent of the other checks, which run at level 3, has the other remedy, CAP_SYS_ADMIN.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly PARANOID=/proc/sys/kernel/perf_event_paranoid
@@ -14,13 +13,13 @@ readonly SIX=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore
 before=$(cat $PARANOID)
 at_exit+=("echo $before >$PARANOID")
 use_server
-expect_equal "kernel.perf_event_paranoid as Debian has it" "$before" 3
+expect_equal "Debian's kernel.perf_event_paranoid" "$before" 3
 use_agent
 chmod 755 "$work"
-# Kernels before 5.11 charge BPF maps to the user's limit of locked memory.
+# Kernels before 5.11 count BPF maps toward the user's limit of locked memory.
 ulimit -l unlimited
 
-# start_as_nobody: sets $agent_pid; its output is in $work/nobody.log
+# start_as_nobody: starts an agent and sets $agent_pid; writes the output to $work/nobody.log
 start_as_nobody() {
 	rm -rf "$work/user" "$work/nobody.log"
 	mkdir "$work/user"
@@ -31,7 +30,7 @@ start_as_nobody() {
 		--spool "$work/user/spool" --unwind.cache_folder "$work/user/unwind" --metrics.file "$agent_metrics" \
 		--host.name of-nobody --batch_interval 2s
 	agent_pid=$background_pid
-	wait_until "$GUEST_DEADLINE" agent_reports_or_ended || fail "the agent reports nothing"
+	wait_until "$GUEST_DEADLINE" agent_reports_or_ended || fail "the agent writes no report"
 }
 
 for level in 3 4; do
@@ -50,7 +49,7 @@ say "remedy: $command"
 eval "$command"
 expect_equal kernel.perf_event_paranoid "$(cat $PARANOID)" 2
 start_as_nobody
-! has_ended "$agent_pid" || fail "the agent does not run: $(tail -n 1 "$work/nobody.log")"
+! has_ended "$agent_pid" || fail "the agent has ended: $(tail -n 1 "$work/nobody.log")"
 has_sampled() { [ "$(agent_metric 'ticks_total{outcome="sampled"}')" -ge 20 ]; }
 start_workload syscalls 600
 wait_until "$GUEST_DEADLINE" has_sampled || fail "the agent takes no samples"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# On a host with cgroup versions 1 and 2 (hybrid) a container's group is in the hierarchies of version 1 only, and "0::"
-# of version 2 is "/". The profile of a program in it has the container's ID.
+# On a host with cgroup versions 1 and 2 (hybrid), a container's group is only in the hierarchies of version 1; the line
+# "0::" of version 2 has "/". The profile of a program in the container has the container's ID.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef

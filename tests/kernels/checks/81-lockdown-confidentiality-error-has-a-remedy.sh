@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The machine was booted with lockdown=integrity, and all checks before this one ran in that mode. In the mode
-# `confidentiality`, which cannot be switched off, the kernel refuses BPF programs that read its memory, and logs that.
-# An agent that runs already keeps running; a new one does not start, and logs one line with the reason and with
-# `integrity` as the remedy.
+# `confidentiality`, which cannot be switched off, the kernel refuses BPF programs that read kernel memory, and logs that.
+# A running agent keeps running. A new agent does not start, and logs one line with the reason and with `integrity` as the
+# remedy.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly LOCKDOWN=/sys/kernel/security/lockdown
