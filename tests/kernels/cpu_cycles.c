@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Switches the second CPU of this machine off and on, and follows it with the agent's own parts, as
- * the agent does: are all periods of its timer accounted for, to the tick, and are forks on it seen
- * again?
+ * Takes the second CPU of this machine offline and online, and uses the agent's own modules to
+ * check: is every period of its timer counted, to the tick, and are forks on it reported again?
  *
- *   cpu_cycles CYCLES        exit status 0: they are; 1: they are not; 77: this machine cannot do it
- *   cpu_cycles list [CPUS]   prints the CPUs that the agent samples, with on_cpu.cpus as given
+ *   cpu_cycles CYCLES        exit status 0: yes; 1: no; 77: the CPU cannot be taken offline
+ *   cpu_cycles list [CPUS]   prints the CPUs that the agent samples when on_cpu.cpus is CPUS
  *
- * It needs nothing of the kernel but perf events, so that it runs where the agent's programs cannot
- * be loaded. For the checks in virtual machines (tests/kernels): everything else on the machine
- * notices that a CPU is gone.
+ * The program needs only perf events of the kernel, so that it runs where the agent's BPF programs
+ * cannot be loaded. It is for the checks in virtual machines (tests/kernels), because every other
+ * program of the machine is affected when a CPU is offline.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,7 +32,7 @@
 #define SWITCH    "/sys/devices/system/cpu/cpu1/online"
 #define PERIOD_NS (10 * NSEC_PER_MSEC)
 
-/* How long the CPU is on, and off, in each cycle. */
+/* Time for which the CPU is online, and offline, in each cycle. */
 #define ON_NS  (700 * NSEC_PER_MSEC)
 #define OFF_NS (300 * NSEC_PER_MSEC)
 
@@ -71,7 +70,7 @@ static int make_counts(void)
 	return (int)call_bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* A perf event's program that counts: counts[0]++. Only one CPU's timer has it. */
+/* A perf event program: counts[0]++. It is attached to the timer of one CPU only. */
 static int load_program(int counts_fd)
 {
 	const struct bpf_insn steps[] = {
@@ -165,7 +164,7 @@ static void read_events(struct bench *bench)
 			event->type == PROCESS_FORKED && event->parent == (uint32_t)getpid();
 }
 
-/* For @time_ns, awake at once when a CPU comes or goes. */
+/* Follows the CPUs for @time_ns, and wakes up at once when one goes offline or online. */
 static void watch_for(struct bench *bench, uint64_t time_ns)
 {
 	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + time_ns;
@@ -180,7 +179,7 @@ static void watch_for(struct bench *bench, uint64_t time_ns)
 	}
 }
 
-/* The CPU is online: ticks come, however slow the machine is. */
+/* Waits for a tick of the CPU, which is online, even if the machine is slow. */
 static void watch_ticks(struct bench *bench)
 {
 	uint64_t before;
@@ -215,7 +214,7 @@ static void move_to(uint32_t cpu)
 		die("sched_setaffinity");
 }
 
-/* A child forked on the CPU that came back: only that CPU's ring reports it. */
+/* Forks a child on the CPU that is online again: only the ring of that CPU reports it. */
 static void fork_there(void)
 {
 	pid_t pid;
@@ -229,7 +228,7 @@ static void fork_there(void)
 	move_to(0);
 }
 
-/* Keeps the CPU busy, and is moved away while it is offline. */
+/* Starts a process that keeps the CPU busy. The kernel moves it while the CPU is offline. */
 static pid_t start_burner(void)
 {
 	pid_t pid = fork();
@@ -254,8 +253,8 @@ static int judge(const struct bench *bench, unsigned int cycles, uint64_t online
 	struct on_cpu_ticks ticks;
 	uint64_t covered, all;
 	/*
-	 * A rest of less than a period each time the CPU went, half a period at the end; the switch
-	 * takes a while.
+	 * Less than a period is left over each time the CPU goes offline, half a period at the
+	 * end, and switching the CPU takes some time.
 	 */
 	uint64_t slack = cycles + 1 + switching_ns / PERIOD_NS + 1;
 
@@ -273,17 +272,17 @@ static int judge(const struct bench *bench, unsigned int cycles, uint64_t online
 	if (ticks.expected != bench->received[CPU].all + ticks.asleep + ticks.stolen + ticks.missed)
 		return puts("the outcomes do not add up"), 1;
 	if (covered + slack < all || covered > all + slack)
-		return puts("periods are lost, or counted twice"), 1;
+		return puts("periods are lost or counted twice"), 1;
 	/*
-	 * The clock is read before the ticks are counted: one tick may be on the clock, but less
-	 * than half a period late, or be counted, but not yet on the clock.
+	 * The agent reads the clock before it counts the ticks: one tick may be on the clock but
+	 * less than half a period late, or be counted but not yet on the clock.
 	 */
 	if (ticks.expected + 1 < ticks.clock || ticks.expected > ticks.clock + 1)
-		return puts("the events' own clocks say otherwise"), 1;
+		return puts("the clocks of the perf events differ"), 1;
 	if (bench->phases_with_ticks != cycles + 1)
-		return puts("no tick came after some cycle"), 1;
+		return puts("no tick arrived after a cycle"), 1;
 	if (bench->forks_seen != cycles)
-		return puts("forks on the CPU that came back were not seen"), 1;
+		return puts("a fork on the CPU that is online again was not reported"), 1;
 	return 0;
 }
 
@@ -311,7 +310,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "list") == 0)
 		return print_list(argc > 2 ? argv[2] : "");
 	if (access(SWITCH, W_OK) < 0) {
-		puts("this machine cannot switch its second CPU off");
+		puts("this machine cannot take its second CPU offline");
 		return 77;
 	}
 	move_to(0);
@@ -332,7 +331,7 @@ int main(int argc, char **argv)
 		off_ns = clock_read_ns(CLOCK_MONOTONIC);
 		switch_cpu("0");
 		off_done_ns = clock_read_ns(CLOCK_MONOTONIC);
-		/* In every second cycle the CPU is back before anybody looked. */
+		/* In every second cycle the CPU is online again before this program looks. */
 		if (cycle % 2 == 0)
 			watch_for(&bench, OFF_NS);
 		on_ns = clock_read_ns(CLOCK_MONOTONIC);

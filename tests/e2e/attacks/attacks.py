@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks a server and asks for its health every 50 ms meanwhile.
+"""Attacks a server, and meanwhile queries /healthz every 50 ms.
 
     attacks.py PORT PID TOKEN OTHER_TOKEN BUILD_ID FOLDER MAX_CONNECTIONS MAX_REQUESTS_PER_TOKEN MAX_MEMORY_MIB [ATTACK...]
 
-FOLDER has a bomb, and a batch that is right. Prints one row per attack: what the server made of it, the number of health
-checks, and the slowest of them. Exits 1 when an answer is wrong, a health check has none, the server ends, or it takes
-too much memory. How long something takes is printed only, because the machine may do other things at the same time.
+FOLDER has a zstd bomb and a valid batch. Prints one row per attack: the server's answers, the number of health checks,
+and the slowest health check. Exits with 1 if an answer is wrong, a health check is not answered, the server ends, or it
+uses too much memory. Durations are only printed, because they depend on the load of the machine.
 """
 
 import os
@@ -22,7 +22,7 @@ import urllib.parse
 from client import (ATTACKER, HOST, NEIGHBOUR, Failed, Health, Server, end_with_reset, expect, is_open, send, status,
                     wait_until)
 
-# How long an attack goes on that could go on for ever.
+# Duration of attacks that have no end of their own.
 ATTACK_S = 0.7
 
 
@@ -45,7 +45,7 @@ def in_threads(count, function):
 
 
 def drip(server, beginning, count):
-    """Holds COUNT connections and sends one byte on each now and then, until the server has ended all."""
+    """Holds COUNT connections and sends one byte on each every 50 ms, until the server has closed all."""
     connections = [server.open_with(beginning) for _ in range(count)]
 
     def drip_once():
@@ -53,11 +53,11 @@ def drip(server, beginning, count):
         time.sleep(0.05)
         return not connections
 
-    wait_until(drip_once, "all connections are ended")
+    wait_until(drip_once, "all connections are closed")
 
 
 def wait_until_closed(server, before, count, *reasons):
-    """More may be closed: those of the attack before."""
+    """Waits until at least COUNT more are closed. Connections of the previous attack may be closed meanwhile too."""
     wait_until(lambda: server.closed_for(*reasons) - before >= count, f"{count} connections closed for {reasons}")
 
 
@@ -94,7 +94,7 @@ def expect_without_body(server, limits):
 
 
 def silence(server, limits):
-    """Connections on which nothing is ever sent."""
+    """Connections on which the client never sends anything."""
     before = server.closed_for("header_timeout", "client_limit")
     connections = [server.connect() for _ in range(limits.flood)]
     wait_until_closed(server, before, limits.flood, "header_timeout", "client_limit")
@@ -104,7 +104,7 @@ def silence(server, limits):
 
 
 def resets(server, limits):
-    """Connections that are reset in the middle of a request."""
+    """Connections that the client resets in the middle of a request."""
     count = 0
     for _ in for_a_while():
         end_with_reset(server.open_with(f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 9\r\n\r\nx"))
@@ -133,7 +133,7 @@ def ambiguous_framing(server, limits):
 
 
 def wrong_lengths(server, limits):
-    """Sizes that are negative, overflow, or are no numbers, and chunk extensions without end."""
+    """Sizes that are negative, overflow, or are not numbers, and very long chunk extensions."""
     head = f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}"
     chunked = head + "Transfer-Encoding: chunked\r\n\r\n"
     answers = []
@@ -143,7 +143,7 @@ def wrong_lengths(server, limits):
                     chunked + "0x1\r\nx\r\n"):
         answers.append(server.answer(request))
         expect(answers[-1] in ("400", "413", "end", "reset"), f"{request[:200]!r} was answered with {answers[-1]}")
-    # The library's own answer to a line of a chunk that exceeds the memory of a connection is 500.
+    # The HTTP library answers 500 if the line of a chunk exceeds the memory of a connection.
     answers.append(server.answer(chunked + "1;" + "x=y;" * 20000 + "\r\nx\r\n"))
     expect(answers[-1] in ("400", "413", "500", "end", "reset"), f"a long chunk extension was answered with {answers[-1]}")
     return "/".join(sorted(set(answers)))
@@ -175,7 +175,7 @@ def huge_headers(server, limits):
 
 
 def pipelined(server, limits):
-    """More requests than answers fit, and nobody reads."""
+    """More requests than the socket buffers hold answers, which the client does not read."""
     connections = [server.connect(receive_buffer=4096) for _ in range(5)]
     requests = (f"GET /healthz HTTP/1.1\r\n{HOST}\r\n" * 500).encode()
     sent = 0
@@ -211,7 +211,7 @@ def guess_tokens(server, limits):
 
 
 def zero_window(server, limits):
-    """Readers that ask for a large file and never read it."""
+    """Clients that request a large file and never read it."""
     before = server.closed_for("slow_reader")
     request = f"GET /buildid/{server.build_id}/debuginfo HTTP/1.1\r\n{HOST}{server.authorization()}\r\n"
     connections = [server.open_with(request, receive_buffer=4096) for _ in range(5)]
@@ -232,7 +232,7 @@ def thousands_of_ranges(server, limits):
 
 
 def not_elf(server, limits):
-    """Uploads that could be refused by their first bytes: how much of them is read."""
+    """Uploads with a wrong magic: the server must refuse them after the first bytes, without reading the rest."""
     sent, size = 0, 100000000
     connection = server.open_with(f"PUT /v1/debuginfo/{'ab' * 20} HTTP/1.1\r\n{HOST}{server.authorization()}"
                                   f"Content-Length: {size}\r\n\r\nno ELF file")
@@ -241,7 +241,7 @@ def not_elf(server, limits):
     while sent < size and send(connection, bytes(1 << 16)):
         sent += 1 << 16
     connection.close()
-    # What the buffers of two sockets hold, and the 4 MiB that the server discards.
+    # The buffers of two sockets, and the 4 MiB that the server discards.
     expect(sent < size / 3, f"{sent} bytes of it were read")
     return f"400 at once; {sent >> 20} of {size >> 20} MiB were sent"
 
@@ -259,7 +259,7 @@ def query(server, text):
 
 
 def backtracking(server, limits):
-    """Patterns whose time is exponential in the 29 characters of the host's name."""
+    """Patterns with a run time that is exponential in the 29 characters of the host's name."""
     answers = set()
     for pattern in ("(a+)+$", "(a|aa)+$", "(a|a?)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?R)?a+$", "(.*)*x" * 10):
         answers |= set(in_threads(4, lambda text=f"host REGEXP '{pattern}'": query(server, text)))
@@ -268,7 +268,7 @@ def backtracking(server, limits):
 
 
 def nested(server, limits):
-    """Filters and JSON that are nested deeply."""
+    """Deeply nested filters and JSON."""
     answers = set()
     for text in ("(" * 30000 + "host = 'a'" + ")" * 30000, "NOT " * 15000 + "host = 'a'", "host IN (" * 5000):
         now = int(time.time())
@@ -285,13 +285,13 @@ def trace(server, body):
 
 
 def one_token_has_too_many(server, limits):
-    """A token has as many requests under way as it may have; another token is answered."""
+    """One token has as many open requests as it may have; the server still answers another token."""
     body = (f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 100000\r\n\r\nx")
     question = f"GET /v1/services HTTP/1.1\r\n{HOST}"
     held = []
 
     def is_refused():
-        # Those of an earlier attack may count against the address for a moment longer.
+        # Connections of an earlier attack may count toward the address's limit for a moment.
         held[:] = [connection for connection in held if is_open(connection)]
         held.extend(server.open_with(body) for _ in range(limits.per_token - len(held)))
         return server.answer(question + server.authorization() + "\r\n") == "429"
@@ -306,7 +306,7 @@ def one_token_has_too_many(server, limits):
 
 
 def queries_in_floods(server, limits):
-    """More queries at a time than there are workers."""
+    """More concurrent queries than there are workers."""
     request = f"GET /v1/flame?last=1h HTTP/1.1\r\n{HOST}{server.authorization()}\r\n"
 
     def flood():
@@ -323,7 +323,7 @@ def queries_in_floods(server, limits):
 
 
 def bodies_in_memory(server, limits):
-    """Bodies of one token fill the memory that it may have, and never end. Another token sends a batch meanwhile."""
+    """Incomplete bodies of one token fill the memory that it may use. Another token sends a batch meanwhile."""
     head = f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: {8 << 20}\r\n\r\n".encode()
     held = [server.open_with(head + bytes(4 << 20)) for _ in range(min(64, limits.per_token - 1))]
     slowest, end = 0, time.monotonic() + ATTACK_S
@@ -338,14 +338,14 @@ def bodies_in_memory(server, limits):
         kept.append(sum(is_open(connection) for connection in held))
         return kept[-1] < 64
 
-    wait_until(some_are_refused, "bodies are refused for the memory that they take")
+    wait_until(some_are_refused, "bodies are refused because of the memory that they use")
     for connection in held:
         connection.close()
     return f"{kept[-1]} of {len(held)} held; another's batch {1000 * slowest:.0f} ms"
 
 
 def other_client(server, request):
-    """How long another token waits for the answer 200."""
+    """The time in seconds until another token gets the answer 200."""
     began = time.monotonic()
     with server.connect(source=NEIGHBOUR) as connection:
         connection.sendall(request)
@@ -355,7 +355,7 @@ def other_client(server, request):
 
 
 def work_for_all_workers(server, limits):
-    """One token has more hostile batches and queries than there are workers. Another one sends a batch and a query meanwhile."""
+    """One token sends more hostile batches and queries than there are workers. Another token is answered meanwhile."""
     bomb_request = limits.post(server.authorization(), limits.bomb.read_bytes())
     text = urllib.parse.quote("host REGEXP '(a|aa)+$'")
     hostile = [bomb_request, f"GET /v1/flame?last=1h&filter={text} HTTP/1.1\r\n{HOST}{server.authorization()}\r\n".encode()]
@@ -393,7 +393,7 @@ class Limits:
         self.flood = min(max_connections * 3 // 2, 1500, most - 100)
         self.drips = min(self.flood, 200)
         self.per_token = per_token
-        # As many workers as the server has by default, within the share of one client address.
+        # More than the server's default number of workers, within the limit of one client address.
         self.more_than_workers = min(max(4, 2 * os.cpu_count()) + 1, max_connections // 4, per_token - 1)
         self.bomb = pathlib.Path(folder) / "bomb"
         self.batch = (pathlib.Path(folder) / "batch").read_bytes()
@@ -407,7 +407,7 @@ class Limits:
 
 
 def settle(server, connections):
-    """Waits for the end of the attack before: the server gives shares back a moment after its clients see the end."""
+    """Waits until the server has freed the limits of the previous attack, shortly after it closed the connections."""
     question = f"GET /v1/services HTTP/1.1\r\n{HOST}{server.authorization()}Connection: close\r\n\r\n"
     wait_until(lambda: server.answer(question) == "200", "an authorised request is answered")
     wait_until(lambda: server.connections() <= connections, f"{connections} connections are open")
@@ -444,7 +444,7 @@ def main():
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
     limits = Limits(int(max_connections), int(per_token), folder)
-    # The one that asks, and that of the health check. More may be left of who prepared the server.
+    # The connection of this query and that of the health check. Connections of the preparation may still be open.
     connections = max(server.connections() + 1, 2)
 
     print(f"attacks of {ATTACKER} on max_connections {max_connections}")
@@ -454,7 +454,7 @@ def main():
         peak = server.memory_mib("VmHWM")
         print(f"most memory: {peak} MiB")
         if peak > int(most_mib):
-            print(f"FAILED: the server had {peak} MiB of memory, more than {most_mib}")
+            print(f"FAILED: the server used {peak} MiB of memory, more than {most_mib}")
             passed.append(False)
     return 0 if all(passed) else 1
 

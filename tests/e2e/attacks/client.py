@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One server, seen by an attacker at 127.0.0.2 and by somebody at 127.0.0.9 who asks for its health."""
+"""Clients of one server: an attacker at 127.0.0.2, and a neighbour at 127.0.0.9 that queries /healthz."""
 
 import multiprocessing
 import pathlib
@@ -10,7 +10,7 @@ import time
 
 ATTACKER, NEIGHBOUR = "127.0.0.2", "127.0.0.9"
 
-# Nothing that is waited for takes long, but the machine may be busy with other things.
+# Every wait is short unless the machine is busy with other programs.
 PATIENCE_S = 60
 HEALTH_INTERVAL_S = 0.05
 MAX_DRAINED_BYTES = 1 << 20
@@ -31,7 +31,7 @@ class Server:
         self.port, self.pid, self.token, self.other_token, self.build_id = port, pid, token, other_token, build_id
 
     def connect(self, source=ATTACKER, receive_buffer=0):
-        """A connection, or None where the server's system takes no more."""
+        """A new connection to the server."""
         connection = socket.socket()
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -44,13 +44,13 @@ class Server:
         return f"Authorization: Bearer {token or self.token}\r\n"
 
     def open_with(self, text, **options):
-        """A connection on which TEXT was sent, as far as the server took it."""
+        """A connection on which TEXT was sent, as far as the server accepted it."""
         connection = self.connect(**options)
         send(connection, text)
         return connection
 
     def answer(self, text, **options):
-        """What the server makes of TEXT."""
+        """The status of the server's answer to TEXT."""
         with self.open_with(text, **options) as connection:
             return status(connection)
 
@@ -78,7 +78,7 @@ class Server:
 
 
 def send(connection, text):
-    """False: the server has ended the connection."""
+    """Returns False if the server has closed the connection."""
     try:
         connection.sendall(text.encode("latin-1") if isinstance(text, str) else text)
         return True
@@ -94,7 +94,7 @@ def read_all(connection):
 
 
 def status(connection):
-    """Of the next answer: '401'; 'end' or 'reset' where the connection ends without one."""
+    """The status of the next answer, such as '401'; 'end' or 'reset' if the connection ends without an answer."""
     head = b""
     try:
         while b"\r\n\r\n" not in head:
@@ -117,7 +117,7 @@ def status(connection):
 
 
 def drain(connection, begun):
-    """Reads the rest of the answer that BEGUN is the beginning of, unless it is large, for a next one on this connection."""
+    """Reads the rest of an answer that begins with BEGUN, unless it is large, so that the next answer can follow."""
     head, _, body = begun.partition(b"\r\n\r\n")
     length = re.search(rb"\r\nContent-Length: (\d+)", head)
     left = int(length.group(1)) - len(body) if length else 0
@@ -147,8 +147,8 @@ def wait_until(condition, what):
         time.sleep(0.02)
 
 
-def ask_for_health(port, pipe):
-    """Until something arrives through PIPE: answers with [(when, seconds or None)]. Every question has its own connection."""
+def query_health(port, pipe):
+    """Queries /healthz, each on a new connection, until PIPE has a message; sends back [(start, seconds or None)]."""
     request = f"GET /healthz HTTP/1.1\r\n{HOST}Connection: close\r\n\r\n".encode()
     latencies = []
     while not pipe.poll(HEALTH_INTERVAL_S):
@@ -165,11 +165,11 @@ def ask_for_health(port, pipe):
 
 
 class Health:
-    """A process that asks for health all the time: a thread would wait for the attacker's."""
+    """A process that queries /healthz all the time: a thread would wait for the threads of the attacker."""
 
     def __init__(self, port):
         self.pipe, far_end = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=ask_for_health, args=(port, far_end), daemon=True)
+        self.process = multiprocessing.Process(target=query_health, args=(port, far_end), daemon=True)
         self.process.start()
 
     def stop(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the batch of tests/fuzz/corpus/batch_decode/small as if it had just been closed on a host with a long name."""
+"""Prints the batch of tests/fuzz/corpus/batch_decode/small, with the current time as its end and a long host name."""
 
 import pathlib
 import sys
@@ -21,7 +21,7 @@ def varint(number):
 
 
 batch = pathlib.Path(sys.argv[1]).read_bytes()
-assert batch.count(CLOSED_WALL) == 1 and batch.count(HOST) == 1, "the batch is another one"
+assert batch.count(CLOSED_WALL) == 1 and batch.count(HOST) == 1, "the batch in the corpus has changed"
 batch = batch.replace(CLOSED_WALL, b"\x30" + varint(time.time_ns()))
 batch = batch.replace(HOST, bytes((0x42, 0x68 + len(NAME) - 6, 0x0a, len(NAME))) + NAME)
 sys.stdout.buffer.write(batch)
