@@ -20,7 +20,7 @@ nothing_is_left() { [ -z "$(our_processes)" ]; }
 expect_clean() {
 	expect_within 20s nothing_is_left
 	expect_equal "temporary files left" "$(find "$TMPDIR" -mindepth 1 | wc -l)" 0
-	[ -d "$data" ] || fail "the data folder is gone"
+	[ -d "$data" ] || fail "the data folder was removed"
 	port_is_free "$server_port" || fail "port $server_port is still in use"
 }
 
@@ -48,7 +48,7 @@ quickstart_pid=$!
 started_pids+=("$quickstart_pid")
 is_running() { grep -F "running until Ctrl-C" "$work/second.log" >/dev/null; }
 expect_within 60s is_running
-curl -sS -m 10 "$server_url/v1/services?last=1h" | grep -F '"shares"' >/dev/null || fail "the data of the first run is gone"
+curl -sS -m 10 "$server_url/v1/services?last=1h" | grep -F '"shares"' >/dev/null || fail "the data of the first run was lost"
 curl -sS -m 10 "$server_url/v1/debuginfo/0123456789abcdef/status" | grep -F '"upstream":true' >/dev/null ||
 	fail "the server does not use DEBUGINFOD_URLS as upstream"
 

@@ -44,7 +44,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	read -r time_before count_before < <(program_stats)
 	from=$(now_s)
 	before_ms=${EPOCHREALTIME/[.,]/}
-	# nice: preemption is not a wait, but the program cannot tell the two apart. One CPU: the kernel's accounting of a
+	# nice: preemption is not a wait, but the program cannot distinguish the two. One CPU: the kernel's accounting of a
 	# thread that is woken from another CPU is off by some microseconds each time.
 	nice -n -20 "$workloads/pingpong" 1 $WINDOW_S $WORK_NS 0 >"$work/truth"
 	wall_us=$((${EPOCHREALTIME/[.,]/} - before_ms))

@@ -3,7 +3,7 @@
 #
 # A busy program runs from a file system that accepts requests and never answers them: a process that reads the program's
 # file blocks in the kernel, and no signal ends it. Two other programs have their command line and a stack in such a file.
-# Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock whose holder
+# Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock. Its holder
 # blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root

@@ -55,7 +55,7 @@ while [ "$(now_s)" -lt $until_s ]; do
 done
 expect_within 30s metric_is_at_least 'helper_failures_total{helper="finder",how="died"}' 1
 
-# ---- hang: every helper is stopped. Samples of a program whose files no helper can identify wait for it. A query that
+# ---- hang: every helper is stopped. Samples of a program wait until a helper identifies its files. A query that
 # already sees later samples of other programs must include them.
 stop_helpers() {
 	while [ "$(now_s)" -lt "$1" ]; do
@@ -73,7 +73,7 @@ sleep_until $((hung_from + 2))
 hung_cpu=$(($(cpu_time_us "$hung_pid") - hung_before))
 wait_for_coverage $((hung_from + 2))
 fetch_profile "$work/hung.json" Total "$hung_from" $((hung_from + 1)) "{\"tag_filter\": \"process_id = $hung_pid\"}"
-expect_near "microseconds of the program whose files no helper identifies" "$(total_of "$work/hung.json")" "$hung_cpu" \
+expect_near "microseconds of the program without a helper" "$(total_of "$work/hung.json")" "$hung_cpu" \
 	"$(awk -v t="$(cpu_tolerance "$hung_cpu" 2)" 'BEGIN { print t + 40000 }')"
 timed_out() {
 	metric_is_at_least 'helper_failures_total{helper="finder",how="timeout"}' 1 ||

@@ -28,7 +28,7 @@ else
 fi
 at_exit+=("rmdir $group")
 
-# spin_in FILE: spins on CPU 0, in the cgroup whose tasks are in FILE, unless FILE is empty.
+# spin_in FILE: spins on CPU 0, in the cgroup with the task list FILE, unless FILE is empty.
 spin_in() {
 	[ -z "$1" ] || echo "$BASHPID" >"$1"
 	exec taskset -c 0 "$workloads/deep" 5 $SECONDS_OF_WORK

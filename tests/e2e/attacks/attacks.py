@@ -22,7 +22,7 @@ import urllib.parse
 from client import (ATTACKER, HOST, NEIGHBOUR, Failed, Health, Server, end_with_reset, expect, is_open, send, status,
                     wait_until)
 
-# Duration of attacks that have no end of their own.
+# Duration of attacks that could go on without end.
 ATTACK_S = 0.7
 
 

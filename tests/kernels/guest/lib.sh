@@ -14,7 +14,7 @@ agent_metrics=$SHARED/agent.metrics
 mkdir -p "$SHARED"
 
 # wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but runs COMMAND every 2 s only, because a query to the server
-# takes much of a guest's CPU. A machine whose clock counts instructions (tests/kernels/lib.sh) skips the pauses.
+# takes much of a guest's CPU. A clock that counts instructions (tests/kernels/lib.sh) skips the pauses.
 wait_until() {
 	local deadline=$((SECONDS + ${1%s}))
 	shift
