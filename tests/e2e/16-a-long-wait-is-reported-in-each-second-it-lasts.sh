@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The agent reports a long wait in parts while it lasts: each second of the wait is in the profile of that second, the sum
-# is exact, and the end of the wait counts nothing twice. off_cpu.min_blocking_time leaves out shorter waits. After
-# execve() a process's waits belong to the new program. HEARTH_E2E_LONG_WAIT_S=180 waits for three minutes.
+# The agent reports a long wait in parts while it lasts: each second of the wait is in the profile of that second, the
+# sum is exact, and the end of the wait counts nothing twice. off_cpu.min_blocking_time leaves out shorter waits. Waits
+# before execve() belong to the old program, waits after it to the new one. HEARTH_E2E_LONG_WAIT_S=180 waits for three
+# minutes.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Kernels before 6.18 cannot run code in a thread's context. There the agent reads the missing page itself: a stack that
+# Kernels before 6.18 have no task work for BPF. There the agent itself reads the missing page: a stack that
 # is dropped every two seconds is cut once each time and then complete. With absent_pages "leave" it is never complete.
 #
 # This test needs one CPU.

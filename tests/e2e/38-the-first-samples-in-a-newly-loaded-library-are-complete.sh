@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Programs without frame pointers run for a while, then load a library and work in it for a few ticks. These stacks reach
-# _start too, although the agent was not running when the library was loaded.
+# _start too, although the agent had not yet processed the library's mmap event.
 #
 # This test needs one CPU.
 . "$(dirname "$0")/lib.sh"

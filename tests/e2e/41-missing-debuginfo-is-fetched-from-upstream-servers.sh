@@ -133,7 +133,7 @@ say "a miss in a loop of two servers: $took"
 expect_equal "status of a miss in a loop" "${took% *}" 404
 expect_at_most "seconds it took" "${took#* }" 5
 
-# ---- with Debian's debuginfod, which does not forward our servers' names, the answer takes a bounded time
+# ---- with Debian's debuginfod, which does not forward our Via header, the answer takes a bounded time
 stop_server
 end_process "$background_pid"
 server_data=$work/data6

@@ -8,8 +8,8 @@
 need_root
 need_workload newborn
 
-# At 99 Hz nearly every sample is the first of its process. The BPF programs copy the stack of a second sample, taken before
-# the agent knows the process, only while few processes are unknown; if the agent waits milliseconds for a CPU, many are.
+# At 99 Hz nearly every sample is the first of its process. The BPF programs limit how many stacks they copy of second
+# samples, taken before the agent knows the process; when the agent waits milliseconds for a CPU, there are many of these.
 # The ring must have space for copies of 128 KiB that arrive meanwhile.
 readonly LEAST_SAMPLES=250 MOST_CUT_PCT=1
 

@@ -4,7 +4,7 @@
 #
 # The agent runs as an ordinary user with the documented capabilities. With kernel.perf_event_paranoid at 3 or 4 (levels of
 # Debian's kernels) the kernel refuses perf events. The agent logs one line with the reason and a command; after that
-# command it works. The agent of the other checks, which run at level 3, has the other remedy, CAP_SYS_ADMIN.
+# command it works. The other checks run at level 3 with the other remedy, CAP_SYS_ADMIN.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly PARANOID=/proc/sys/kernel/perf_event_paranoid
