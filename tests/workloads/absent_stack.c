@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1
- * KiB a frame), and at the bottom drops all pages above from its page tables, again and again,
- * while it spins or reads. What was in them is still in the file. How long it does either is drawn
- * anew each time: turns of one length would keep in step with the ticks, which would then find the
- * program always spinning or always reading.
+ * Stacks with pages that are not resident: a thread runs on a stack that is mapped from a file and
+ * calls itself DEPTH times (1 KiB a frame). At the bottom it drops all pages above from its page
+ * tables, then spins or reads, and repeats. The file still has the content of the pages. The length
+ * of each turn is random: turns of a constant length would stay synchronous with the ticks, which
+ * would then always find the program spinning, or always reading.
  *
- *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages
- * were dropped. A turn lasts EVERY_MS on average.
+ *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0
+ *
+ * Prints how often pages were dropped. A turn lasts EVERY_MS on average.
  *
  * EVERY_MS 0: the pages are dropped once, above a few frames, and the thread sleeps for SECONDS.
  *
- * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
+ * After these two turns, LONG_READ_MIB is read in one system call, which takes about 3 s a GiB.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -25,11 +26,11 @@
 
 #define STACK_BYTES ((size_t)4 << 20)
 #define DEPTH       200
-#define SLEEP_DEPTH 12 /* less than what is copied of a stack */
+#define SLEEP_DEPTH 12 /* less than the part of a stack that the agent copies */
 #define FRAME_BYTES 1024
 #define PAGE_BYTES  4096
 
-/* Long enough to be hit by ticks: some 100 microseconds in the kernel. */
+/* Long enough for ticks to hit it: about 100 microseconds in the kernel. */
 #define READ_BYTES ((size_t)1 << 20)
 
 struct run {
@@ -50,7 +51,7 @@ VISIBLE uint64_t at_the_bottom(struct run *run);
 VISIBLE uint64_t descend(struct run *run, uint64_t depth);
 VISIBLE void *on_a_stack_in_a_file(void *arg);
 
-/* All but the page that the caller is in, and the next. */
+/* Drops all pages except the caller's page and the next one. */
 static void drop_pages(struct run *run)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -85,7 +86,7 @@ uint64_t read_above_absent_pages(const struct run *run, uint64_t end_ns)
 	return sum;
 }
 
-/* All into one buffer. The kernel makes these bytes, a page at a time. */
+/* Reads everything into one buffer. The kernel generates these bytes one page at a time. */
 uint64_t read_long_above_absent_pages(const struct run *run)
 {
 	struct iovec parts[1024];
@@ -143,7 +144,10 @@ void *on_a_stack_in_a_file(void *arg)
 	return NULL;
 }
 
-/* The agent reads no stack of a thread that waits from a file on disk: that may take long. */
+/*
+ * The agent does not read stacks of waiting threads from a file on disk, because the read may
+ * block.
+ */
 static char *map_file(bool in_memory)
 {
 	FILE *file = in_memory ? fdopen(memfd_create("stack", 0), "r+") : tmpfile();

@@ -24,7 +24,7 @@ uint64_t descend(uint64_t depth, uint64_t end_ns)
 {
 	uint64_t result = depth == 0 ? at_the_bottom(end_ns) : descend(depth - 1, end_ns);
 
-	/* Something left to do after the call keeps it from becoming a loop. */
+	/* Work after the call keeps the compiler from turning the recursion into a loop. */
 	__asm__ volatile("" : "+r"(result));
 	return result + 1;
 }

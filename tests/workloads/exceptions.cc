@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C++ exceptions, one after the other, through 20 levels with something to destroy in each:
+// Throws C++ exceptions, one after the other, through 20 levels that each have an object to
+// destroy:
 //
 //   exceptions [SECONDS]    default 10
 //
-// throw_one() at the bottom, catch_one() above the top; most of the time goes into the runtime's own unwinder, which
-// calls back into the linker's list of files. Prints "ready" when it begins.
+// throw_one() is the innermost function, catch_one() the outermost one. Most of the time is spent
+// in the unwinder of the C++ runtime, which calls back into the dynamic linker's list of files.
+// Prints "ready" at the start.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

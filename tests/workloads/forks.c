@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A build farm in small: a chain of children, each of which runs a program for a few milliseconds
- * of CPU time, until the time is over. Every child is a new process with its own mappings.
+ * A small build farm: a chain of children, one after the other, until the time is over. Each child
+ * is a new process with new mappings and runs a program for a few milliseconds of CPU time.
  *
  *   forks SECONDS PROGRAM [ARGUMENT...]
  */

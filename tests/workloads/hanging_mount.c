@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hanging_mount FOLDER FILE: mounts a FUSE file system on FOLDER that contains FILE under the name
- * "program". It answers requests until SIGUSR1. After that it reads requests and never answers
- * them, so that a process which makes one waits in the kernel, where no signal ends it. Prints
- * "mounted" and "hangs".
+ * "program". It answers requests until SIGUSR1. From then on it reads requests and never answers
+ * them, so that a process that makes one waits in the kernel and cannot be ended by a signal.
+ * Prints "mounted" and "hangs".
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hung_memory FILE: a process whose command line and whose main thread's stack lie in a mapping of
- * the last 64 KiB of FILE that was never touched: whoever reads them waits for the file system of
- * FILE. The main thread waits in the kernel for good. Another thread prints "ready", and maps and
- * unmaps a page ten times a second, for which it needs the lock of the process's mappings: once
- * somebody who waits for FILE holds that lock, this thread waits for it too, and whoever wants to
- * read the mappings waits behind this thread. The process calls itself another name than that of
- * its program.
+ * hung_memory FILE: a process with its command line and its main thread's stack in a mapping of the
+ * last 64 KiB of FILE that was never touched. A process that reads them waits for the file system
+ * of FILE. The main thread waits in the kernel forever. Another thread prints "ready", and then
+ * maps and unmaps a page ten times a second, which takes the lock of the process's mappings. Once a
+ * reader that waits for FILE holds that lock, this thread waits for the lock too, and every later
+ * reader of the mappings waits behind this thread. The process changes its name to one that differs
+ * from its program's.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,11 +24,11 @@
 
 struct replaced {
 	const char *file;
-	uintptr_t start; /* of the main thread's stack that is in use, down to the page */
-	uintptr_t end;   /* behind the page where the command line begins */
+	uintptr_t start; /* start of the main thread's used stack, rounded down to a page */
+	uintptr_t end;   /* end of the page where the command line begins */
 };
 
-/* The main thread is in the kernel by then, and what it wrote is lost. */
+/* The main thread is in the kernel by then, so the old content of its stack may be lost. */
 static int replace(const struct replaced *replaced)
 {
 	int fd = open(replaced->file, O_RDONLY | O_CLOEXEC);
@@ -79,10 +79,10 @@ int main(int argc, char **argv)
 		return 2;
 	(void)prctl(PR_SET_NAME, "renamed", 0, 0, 0);
 	(void)snprintf(file, sizeof(file), "%s", argv[1]);
-	/* Whatever pthread_join() has on the stack lies less than four pages below. */
+	/* The frames of pthread_join() need less than four pages below this one. */
 	replaced.start = ((uintptr_t)__builtin_frame_address(0) & -PAGE) - 4 * PAGE;
 	replaced.end = ((uintptr_t)argv[0] & -PAGE) + PAGE;
-	/* A signal's handling would touch the stack. */
+	/* A signal handler would touch the stack. */
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	if (pthread_create(&thread, NULL, run, &replaced) != 0)

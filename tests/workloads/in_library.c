@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that spends its time in a library, called from call_library().
+ * Spends its time in a library, called from call_library().
  *
  *   in_library [SECONDS]
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with a known profile of inlined functions: all of its time is spent in the code of one
- * function, work_round, 70, 20 and 10 % of it by what was inlined there: step_a, step_b, and step_c
- * within wrap_c. Only debuginfo can tell them apart.
+ * A program with a known profile of inlined functions: all of its time is in the code of one
+ * function, work_round. The functions inlined there have 70, 20 and 10 % of it: step_a, step_b, and
+ * step_c within wrap_c. Only debuginfo distinguishes them.
  *
- *   inlined_shares [SECONDS]    default 10; prints its truth first
+ *   inlined_shares [SECONDS]    default 10; prints the expected shares first
  */
 #include <inttypes.h>
 #include <stdio.h>

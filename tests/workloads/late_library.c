@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that is well known when it loads a library, and from then on works in there: half of
- * MILLISECONDS of CPU time before, half behind.
+ * Loads a library after the agent has published this program, and works in the library from then
+ * on. Half of MILLISECONDS of CPU time is spent before the load, half after it.
  *
  *   late_library LIBRARY MILLISECONDS
  */

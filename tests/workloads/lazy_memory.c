@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lazy_memory: a process with a thread whose stack has no pages: they are registered with
- * userfaultfd, and nobody supplies them. The thread sleeps in the kernel. Whoever reads its stack
- * waits until this process ends. Prints "ready"; exit status 77 if the kernel refuses userfaultfd.
+ * lazy_memory: a process with a thread on a stack without pages: the stack is registered with
+ * userfaultfd, and no page fault is ever resolved. The thread sleeps in the kernel. A process that
+ * reads its stack waits until this process ends. Prints "ready"; exits with 77 if the kernel
+ * refuses userfaultfd.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three kinds of functions. After each instruction that moves the CFA, the call frame instruction
- * that says so.
+ * Generates three kinds of functions. Each instruction that changes the CFA is followed by the call
+ * frame instruction that describes the change.
  */
 #include "made_code.h"
 
@@ -45,7 +45,7 @@ static void put_uleb(struct piece *piece, uint32_t value)
 	PIECE_PUT(piece, (uint8_t)value);
 }
 
-/* The rules that follow hold from the end of the text so far. */
+/* Starts new rules, which are valid from the current end of the text. */
 static void advance(struct made_code *code)
 {
 	uint32_t delta = code->text.size - code->rules_until;
@@ -85,7 +85,7 @@ static void add_rsp(struct made_code *code, uint32_t size)
 	piece_put_u32(&code->text, size);
 }
 
-/* What the function does: instructions without effect, then the call or the loop. */
+/* The body of a function: instructions without effect, then the call or the loop. */
 static void body(struct made_code *code, const struct made_function *function, uint64_t *random)
 {
 	uint64_t most = 2 * function->mean_body / FILLER_BYTES;
@@ -105,7 +105,7 @@ static void body(struct made_code *code, const struct made_function *function, u
 	}
 }
 
-/* Saves registers, rbp among them, and loads that with a number that is no address. */
+/* Saves registers, including rbp, and then loads rbp with a number that is not an address. */
 static void saving_function(struct made_code *code, const struct made_function *function,
 			    uint64_t random)
 {
@@ -129,8 +129,10 @@ static void saving_function(struct made_code *code, const struct made_function *
 	PIECE_PUT(&code->text, 0xc3);
 }
 
-/* Its own frame by rbp: only call frame information says where it lies when the callee has changed
- * rbp. */
+/*
+ * Uses rbp as the pointer to its frame. When the callee has changed rbp, only call frame
+ * information describes where the frame is.
+ */
 static void framed_function(struct made_code *code, const struct made_function *function,
 			    uint64_t random)
 {
@@ -148,7 +150,7 @@ static void framed_function(struct made_code *code, const struct made_function *
 	PIECE_PUT(&code->text, 0xc3);
 }
 
-/* Leaves rbp as it is. */
+/* Does not change rbp. */
 static void plain_function(struct made_code *code, const struct made_function *function,
 			   uint64_t random)
 {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Machine code (x86-64) and call frame instructions of one made function. No function keeps a frame
- * pointer that leads to its caller's frame.
+ * Machine code (x86-64) and call frame instructions of one generated function. No function keeps a
+ * frame pointer that leads to the frame of its caller.
  */
 
 #include <stdbool.h>
@@ -19,18 +19,19 @@ struct piece {
 struct made_code {
 	struct piece text;
 	struct piece rules;   /* call frame instructions */
-	uint32_t rules_until; /* bytes of the text that the rules cover so far */
+	uint32_t rules_until; /* bytes of the text that the rules already cover */
 };
 
 struct made_function {
-	uint64_t seed;      /* everything that differs between functions comes from it */
-	uint32_t mean_body; /* bytes besides prologue, call and epilogue */
-	bool is_head;       /* of a chain: it loads rbp with a number that is no address */
-	bool is_leaf;       /* loops as many turns as its first argument says, and calls nothing */
-	int64_t callee_distance; /* from the start of the function; changes no size */
+	uint64_t seed;      /* determines everything that differs between functions */
+	uint32_t mean_body; /* bytes in addition to prologue, call and epilogue */
+	/* first function of a chain: loads rbp with a number that is not an address */
+	bool is_head;
+	bool is_leaf;            /* loops as often as its first argument says, and calls nothing */
+	int64_t callee_distance; /* from the start of the function; does not change any size */
 };
 
-/* splitmix64: independent numbers for neighbouring states. */
+/* splitmix64: independent numbers for consecutive states. */
 static inline uint64_t made_draw(uint64_t *state)
 {
 	uint64_t value = *state += 0x9e3779b97f4a7c15u;
@@ -40,7 +41,7 @@ static inline uint64_t made_draw(uint64_t *state)
 	return value ^ (value >> 31);
 }
 
-/* Appends; ends the program where @piece is full. */
+/* Appends bytes. Exits if @piece is full. */
 void piece_put(struct piece *piece, const void *bytes, uint32_t size);
 
 #define PIECE_PUT(piece, ...)                                                                      \

@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * What make_executables writes and use_executables calls: the first bytes of the executable
- * segment.
+ * The first bytes of the executable segment that make_executables writes and use_executables calls.
  *
  * The function at the start of the segment plus head_offset[i] is the head of call chain i. It
- * takes the number of turns
- * (> 0) that the last function of the chain loops for, about a cycle each.
+ * takes the number of turns (> 0) of the loop in the last function of the chain, about a cycle
+ * each.
  */
 
 #include <stdint.h>

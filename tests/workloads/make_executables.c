@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes many distinct ELF files, or a very large one, in a fraction of the time that a compiler
- * takes.
+ * needs.
  *
  *   make_executables FOLDER COUNT [OPTION=NUMBER...]
  *
  *   first=0        number of the first file; the files are FOLDER/NUMBER.so
- *   min=200        functions in a file: between min and max, small files more often than large ones
- * (log-uniform) max=10000 body=40        mean size in bytes of what is in a function besides its
- * prologue, call and epilogue chains=4       call chains in a file; all other functions are never
- * called depth=24       functions in a chain regions=3      parts of the file, of 64 functions
- * each, that the functions of a chain lie in
+ *   min=200        functions of a file: between min and max, small files more often than large
+ *   max=10000      ones (log-uniform)
+ *   body=40        mean size of a function in bytes, without prologue, call and epilogue
+ *   chains=4       call chains of a file; all other functions are never called
+ *   depth=24       functions of a chain
+ *   regions=3      parts of the file, of 64 functions each, that contain the functions of a chain
  *
  * Each file is a shared object for x86-64 with an executable segment, .eh_frame, .eh_frame_hdr and
- * a build-ID made from its content; nothing in it needs relocation, so that use_executables maps it
- * without a dynamic linker. The call frame information is complete, with some five rows a function.
- * The same arguments give the same bytes.
+ * a build-ID computed from its content. It needs no relocation, so that use_executables maps it
+ * without a dynamic linker. The call frame information is complete, with about five rows per
+ * function. Equal arguments give equal bytes.
  */
 #include <elf.h>
 #include <errno.h>
@@ -38,10 +39,10 @@
 #define LEAF                 UINT32_MAX
 #define FDE_HEAD_BYTES       17u /* length, CIE, begin, size, no augmentation data */
 
-/* The executable segment's addresses differ from its file offsets, as those of most linkers do. */
+/* Addresses of the executable segment differ from its file offsets, as most linkers do. */
 #define TEXT_BIAS 0x1000u
 
-/* .eh_frame_hdr before its table */
+/* Size of .eh_frame_hdr without its table. */
 #define HEADER_BYTES 12u
 
 static const uint8_t cie[] = {
@@ -62,7 +63,7 @@ enum section {
 	N_SECTIONS
 };
 
-/* Offsets into it: 1, 20, 34, 44, 50. */
+/* Offsets of the names: 1, 20, 34, 44, 50. */
 static const char section_names[] =
 	"\0.note.gnu.build-id\0.eh_frame_hdr\0.eh_frame\0.text\0.shstrtab";
 
@@ -75,7 +76,7 @@ struct plan {
 	const struct options *options;
 	uint64_t number;
 	uint32_t n_functions;
-	uint32_t *callee;      /* LEAF: none */
+	uint32_t *callee;      /* LEAF: calls no function */
 	uint32_t *text_offset; /* from the start of the segment */
 	uint32_t *fde_offset;  /* from the start of .eh_frame */
 	uint8_t *is_in_chain;
@@ -85,7 +86,7 @@ struct plan {
 	uint64_t frames_size;
 };
 
-/* File offsets; all but the text have them as addresses too. */
+/* File offsets, which are also the addresses of all parts except the text. */
 struct layout {
 	uint64_t note, header, frames, text, names, sections, end;
 };
@@ -116,9 +117,11 @@ static uint64_t align(uint64_t value, uint64_t alignment)
 	return (value + alignment - 1) / alignment * alignment;
 }
 
-/* ---- the plan: who calls whom, and where all lie */
+/* ---- the plan: callees and positions */
 
-/* One that is in no chain yet, in @region; any other where the region has none left. */
+/*
+ * Returns a function in @region that is in no chain yet, or one of another region if there is none.
+ */
 static uint32_t pick_function(struct plan *plan, uint64_t region, uint64_t *random)
 {
 	uint64_t first = region * FUNCTIONS_PER_REGION;
@@ -255,7 +258,7 @@ static void write_u32(uint8_t *to, uint64_t value)
 	memcpy(to, &low, sizeof(low));
 }
 
-/* The text, .eh_frame, and the table of .eh_frame_hdr. */
+/* Writes the text, .eh_frame, and the table of .eh_frame_hdr. */
 static void write_functions(const struct plan *plan, const struct layout *layout, uint8_t *file)
 {
 	static struct made_code code;
@@ -407,7 +410,8 @@ static int check_options(const struct options *options)
 		return -EINVAL;
 	if (options->min > options->max || options->max > 1u << 24)
 		return -EINVAL;
-	/* Half of the functions at most are in chains, so that the search for a free one is short.
+	/*
+	 * At most half of the functions are in chains, so that the search for a free one is short.
 	 */
 	return options->min >= 2 * options->chains * options->depth ? 0 : -EINVAL;
 }

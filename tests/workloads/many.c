@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a command many times side by side.
+ * Runs a command many times in parallel.
  *
  *   many COUNT COMMAND [ARGUMENT...]
  *
- * {} in an argument becomes the number of the process, from 0. Prints "ready" when all have been
- * executed. When it ends for whatever reason, the kernel ends them (PR_SET_PDEATHSIG). Exits with 1
- * as soon as one of them ends.
+ * {} in an argument is replaced by the number of the process, from 0. Prints "ready" when all
+ * processes have executed the command. If this program ends for any reason, the kernel ends them
+ * (PR_SET_PDEATHSIG). Exits with 1 as soon as one of them ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void die(const char *attempt)
 	exit(1);
 }
 
-/* @argument with the first {} replaced; kept until exec. */
+/* Returns @argument with the first {} replaced. The text is valid until exec. */
 static char *argument_of(const char *argument, unsigned long number)
 {
 	const char *mark = strstr(argument, "{}");
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: many COUNT COMMAND [ARGUMENT...]\n");
 		return 2;
 	}
-	/* The write end closes with the last exec. */
+	/* The last exec closes the write end. */
 	if (pipe2(executed, O_CLOEXEC) != 0)
 		die("make a pipe");
 	for (unsigned long i = 0; i < count; i++) {

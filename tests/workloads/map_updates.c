@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes one element of a BPF hash map by the system call, again and again, as agents do that keep
- * their tables in maps. While it is inside, the kernel calls no perf event's program on its CPU.
+ * Changes an element of a BPF hash map with the system call in a loop, like agents that keep tables
+ * in maps. During the call the kernel runs no BPF program of a perf event on this CPU.
  *
  *   map_updates [SECONDS]
  */
@@ -13,7 +13,7 @@
 
 #include "spin.h"
 
-/* Large, so that most of the time is spent inside. */
+/* Large, so that most of the time is spent in the map operation. */
 #define VALUE_BYTES 16384
 
 VISIBLE int update_element(int map_fd, uint32_t key, const void *value);

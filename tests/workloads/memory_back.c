@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that end with much memory: most of what each does from then on, the kernel does after
- * the process has given its memory back. At the end the CPU time of all of them is printed, in
- * microseconds.
+ * Processes that allocate much memory and then end. Most of the CPU time of their exit is spent in
+ * the kernel after they have released their address space. At the end this program prints the CPU
+ * time of all of them, in microseconds.
  *
  *   memory_back PROCESSES MIB
  */
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		if (child == 0)
 			_exit(ends_with_much_memory(mib << 20));
 		if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
-			perror("memory_back: a process did not come to its end");
+			perror("memory_back: a process failed");
 			return 1;
 		}
 	}

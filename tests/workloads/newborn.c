@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that live for some milliseconds, one after the other: none of them is known to the
- * kernel side at its first tick.
+ * Processes that live for some milliseconds, one after the other. The agent's BPF programs do not
+ * know any of them at its first tick.
  *
  *   newborn MODE MILLISECONDS COUNT     runs itself COUNT times
  *
- * MODE is what each does for so long:
+ * MODE selects the work of each process, which lasts MILLISECONDS:
  *
- *   returning   it is about to return from a function: rbp has been taken off the stack, and by the call frame
- *               information it still lies there, below the stack pointer, as in what gcc writes (x86-64)
- *   deep        below 90 KiB of stack
- *   hole        below an array of 40 KiB, most of which was never touched
- *   execs       it gives back 64 MiB of memory in execve(), MILLISECONDS does not count
+ *   returning   loops just before a return: rbp has been popped, but according to the call frame
+ *               information its value is still below the stack pointer, as in code that gcc
+ *               generates (x86-64)
+ *   deep        works below 90 KiB of stack
+ *   hole        works below an array of 40 KiB that is mostly untouched
+ *   execs       releases 64 MiB of memory in execve(); MILLISECONDS is not used
  *
  * Built without frame pointers.
  */
@@ -66,7 +67,7 @@ uint64_t work_below_hole(uint64_t milliseconds)
 }
 
 #if defined(__x86_64__)
-/* Turns of its loop in a millisecond, about. */
+/* Approximate number of turns of the loop in a millisecond. */
 #define TURNS_PER_MS 1000000
 
 void return_slowly(uint64_t turns);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As many context switches as there can be: pairs of threads that hand a byte to and fro over two
+ * Makes as many context switches as possible: pairs of threads pass a byte back and forth over two
  * pipes.
  *
  *   pingpong [PAIRS [SECONDS [WORK_NS [CPU]]]]    default 1, 10, 0
  *
- * Each thread works for WORK_NS before it hands the byte over. With CPU all threads stay on that
- * one. They are batch threads, which do not push each other off the CPU: who hands the byte over
- * goes on until it waits, so that the time it did not run is the time that it waited.
+ * Each thread works for WORK_NS before it passes the byte. With CPU all threads are bound to that
+ * CPU. They have SCHED_BATCH, so they do not preempt each other: the thread that passes the byte
+ * continues until it waits, so that its time off the CPU equals its waiting time.
  *
- * Prints at the end: how often a byte was handed over, the microseconds that the threads did not
- * run, and for how many of them they could have (by the kernel's account: pushed off the CPU, which
- * is no wait, or woken and not there yet, which still is one).
+ * Prints three numbers at the end: how often a byte was passed, the microseconds that the threads
+ * did not run, and the microseconds of these that they were runnable (according to the kernel:
+ * preempted, which is not a wait, or woken and not yet running, which is part of the wait).
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ void work(uint64_t seed)
 		__asm__ volatile("" : "+r"(seed));
 }
 
-/* Second field: time on a run queue. */
+/* Returns the second field: time on a run queue. */
 static uint64_t delayed_ns(void)
 {
 	FILE *file = fopen("/proc/thread-self/schedstat", "r");
@@ -82,7 +82,7 @@ static void *play(void *arg)
 		if (write(player->to, "", 1) != 1)
 			break;
 	}
-	/* Whoever ends first ends the other. */
+	/* The first thread that ends also ends the other one. */
 	close(player->to);
 	player->off_cpu_ns = clock_read_ns(CLOCK_MONOTONIC) - start_ns -
 			     (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);

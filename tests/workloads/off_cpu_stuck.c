@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits that are out of the ordinary.
+ * Unusual waits.
  *
- *   stuck deadlock            two threads that take two locks, very often, and after a second in opposite order: they
- *                             hang until the program is killed. Prints "stuck" when they do.
- *   stuck sleep SECONDS       one wait of that length, in sleep_long(). Prints the microseconds that it took.
- *   stuck migrate SECONDS     a thread that is bound to another CPU while it waits, in wait_for_move(). Prints how
- *                             often it came back on another CPU than it had left, and the microseconds that it waited.
- *   stuck exec SECONDS        sleeps, then becomes another program, which sleeps as long in sleep_long().
+ *   stuck deadlock          Two threads take two locks in a loop, and after a second in opposite
+ *                           order: they hang until the program is killed. Prints "stuck" then.
+ *   stuck sleep SECONDS     One wait of that length in sleep_long(). Prints its microseconds.
+ *   stuck migrate SECONDS   A thread is bound to another CPU while it waits in wait_for_move().
+ *                           Prints how often it resumed on another CPU, and the microseconds that
+ *                           it waited.
+ *   stuck exec SECONDS      Sleeps, then executes another program, which sleeps as long in
+ *                           sleep_long().
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -53,7 +55,7 @@ void take_locks(pthread_mutex_t *one, pthread_mutex_t *other)
 	pthread_mutex_lock(one);
 	pthread_barrier_wait(&both_have_one);
 	pthread_mutex_lock(other);
-	/* Never reached; keeps the call from being the last thing. */
+	/* Never reached. Keeps the compiler from making the call above a tail call. */
 	__asm__ volatile("");
 }
 

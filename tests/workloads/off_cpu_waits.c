@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits of known kinds, each in a function and a thread of its own, timed around the call that
- * waits.
+ * Waits of known kinds, each in a separate function and thread. The call that waits is timed.
  *
- *   off_cpu_waits [SECONDS [FILE]]    default 10; FILE, of 16 MiB, is read past the page cache
- *   off_cpu_waits SECONDS asleep      only the one that sleeps, 50 times a second
+ *   off_cpu_waits [SECONDS [FILE]]    default 10; reads FILE, of 16 MiB, past the page cache
+ *   off_cpu_waits SECONDS asleep      only the thread that sleeps, 50 times a second
  *
- * Prints a line for each function when it is done: its name, how often it waited, and for how many
+ * Prints a line for each function at the end: its name, the number of waits, and their
  * microseconds.
  */
 #include <fcntl.h>
@@ -25,7 +24,7 @@
 #define DISK_FILE_BYTES  (16 << 20)
 
 struct waiter {
-	const char *name; /* of the function and, its first 15 bytes, of the thread */
+	const char *name; /* name of the function; without "wait_" also of the thread */
 	void (*wait)(struct waiter *waiter);
 	uint64_t end_ns;
 	uint64_t count;
@@ -96,7 +95,7 @@ void wait_for_disk(struct waiter *waiter)
 		exit(1);
 }
 
-/* What it takes from another thread: the lock for 30 ms in 40, a signal and a byte every 15 ms. */
+/* Holds the lock for 30 of every 40 ms. */
 static void *hold_lock(void *arg)
 {
 	(void)arg;
@@ -124,7 +123,7 @@ static void *feed(void *arg)
 	return NULL;
 }
 
-/* The time that it did not run: a call's own work is no wait. */
+/* Measures the time off the CPU, because the CPU time of the call is not a wait. */
 static void *repeat(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -138,7 +137,7 @@ static void *repeat(void *arg)
 		cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 		waiter->waited_ns += clock_read_ns(CLOCK_MONOTONIC) - wall_ns - cpu_ns;
 		waiter->count++;
-		/* Where it did not wait it must not turn into a spinning loop. */
+		/* If the lock was free, the thread must not spin. */
 		if (waiter->wait == wait_for_mutex)
 			sleep_ns(1 * MS);
 	}

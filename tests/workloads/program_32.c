@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program of 32 bits, without a C library: outer_32() calls inner_32() for ever, which computes,
- * and makes a system call now and then.
+ * A 32-bit program without a C library: outer_32() calls inner_32() in a loop, which computes, and
+ * sometimes makes a system call.
  */
 
 static volatile unsigned int state = 1;

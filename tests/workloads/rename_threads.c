@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose threads rename themselves once they run, the main thread included, as some
- * runtimes do: the service must keep the name at exec (rename_threads), the thread be called by its
- * new name.
+ * All threads rename themselves while they run, including the main thread, as some runtimes do. The
+ * service must keep the name from exec (rename_threads), and the thread must have its new name.
  *
  *   rename_threads [SECONDS]
  */

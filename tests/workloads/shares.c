@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program with a known profile: four named threads, each of which spends 70, 20 and 10 % of its
- * CPU time in work_a, work_b and work_c. The shares are counts of identical loop steps, so they
- * hold whatever the clock does, and they hold within every round, so that it does not matter when
- * the program is cut off.
+ * CPU time in work_a, work_b and work_c. The shares are numbers of identical loop steps, so that
+ * they do not depend on the clock. Every round has these shares, so that the program may be stopped
+ * at any time.
  *
- *   shares [SECONDS]    default 10; prints its truth first, its CPU time last
+ *   shares [SECONDS]    default 10; prints the expected shares first, its CPU time last
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,8 +17,10 @@
 static const char *const thread_names[] = { "ingest", "parse", "render", "flush" };
 #define N_THREADS (sizeof(thread_names) / sizeof(thread_names[0]))
 
-/* The three bodies are one text, aligned alike: a difference in speed would be a difference in
- * shares. */
+/*
+ * The three functions have equal code and alignment, because a difference in speed would change the
+ * shares.
+ */
 #define DEFINE_WORK(name)                                                                          \
 	VISIBLE __attribute__((aligned(64))) uint64_t name(uint64_t seed, uint64_t units);         \
 	uint64_t name(uint64_t seed, uint64_t units)                                               \
@@ -38,8 +40,8 @@ struct worker {
 };
 
 /*
- * One round is 1 to 3 ms, never the same twice in a row: rounds of one length could beat with the
- * profiler's timer, and a function be seen too often or never.
+ * A round takes 1 to 3 ms, at random: rounds of constant length could stay synchronous with the
+ * profiler's timer, which would then hit a function too often or never.
  */
 VISIBLE static uint64_t work_round(uint64_t seed)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library whose one function takes all the time: it must appear as a frame of a library. */
+/* A library with one function that takes all the time. It must appear as a frame of a library. */
 #include "shares_lib.h"
 #include "spin.h"
 

@@ -3,5 +3,5 @@
 
 #include <stdint.h>
 
-/* Spins for @units of about 10 microseconds; what it returns depends on every step. */
+/* Spins for @units of about 10 microseconds. The result depends on every step. */
 uint64_t library_work(uint64_t seed, uint64_t units);

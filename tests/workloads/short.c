@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that is gone before anybody could look at it twice: 200 ms of CPU time in one function,
- * below DEPTH calls of short_lived_descent().
+ * A process that ends before it could be inspected twice: 200 ms of CPU time in one function, below
+ * DEPTH calls of short_lived_descent().
  *
  *   short [MILLISECONDS [DEPTH]]      also built as short_no_fp, without frame pointers
  */
@@ -27,7 +27,7 @@ uint64_t short_lived_descent(uint64_t depth, uint64_t milliseconds)
 	uint64_t result = depth > 1 ? short_lived_descent(depth - 1, milliseconds)
 				    : short_lived_work(milliseconds);
 
-	/* Something left to do after the call keeps it from becoming a loop. */
+	/* Work after the call keeps the compiler from turning the recursion into a loop. */
 	__asm__ volatile("" : "+r"(result));
 	return result + 1;
 }
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	uint64_t milliseconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 200;
 	uint64_t depth = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 
-	/* The result must be used, or the work may be left out. */
+	/* The result is used, so that the compiler cannot remove the work. */
 	return (depth > 0 ? short_lived_descent(depth, milliseconds)
 			  : short_lived_work(milliseconds)) == 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sleepers THREADS SECONDS: threads that sleep 12 to 28 ms, again and again. Prints the
- * microseconds that they slept, all together.
+ * sleepers THREADS SECONDS: threads that repeatedly sleep for 12 to 28 ms. Prints the sum of the
+ * microseconds that they slept.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time on the way into the kernel and out: the smallest system call there is, again and again.
+ * Measures the entry to the kernel and the exit: the smallest possible system call in a loop.
  *
  *   small_syscalls [SECONDS]
  */

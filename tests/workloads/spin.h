@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The unit of work of all workloads: a chain of dependent multiplications, which takes the same
- * time wherever it is placed, calls nothing, and cannot be folded. Inlined, so that the time
- * belongs to the function around it.
+ * The unit of work of all workloads: a chain of dependent multiplications. Its time does not depend
+ * on its address, it calls nothing, and the compiler cannot fold it. It is inlined, so that the
+ * time belongs to the calling function.
  */
 
 #include <stdint.h>
@@ -15,20 +15,22 @@
 
 static inline __attribute__((always_inline)) uint64_t spin(uint64_t seed, uint64_t units)
 {
-	/* gcc drops the frame of a leaf that never touches the stack, whatever
-	 * -fno-omit-frame-pointer says. */
+	/*
+	 * gcc omits the frame of a leaf function that does not use the stack, even with
+	 * -fno-omit-frame-pointer.
+	 */
 	volatile uint64_t on_the_stack = units;
 
 	(void)on_the_stack;
 	for (uint64_t step = 0; step < units * SPIN_STEPS_PER_UNIT; step++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		/* Keeps the compiler from closing the recurrence over several steps. */
+		/* Keeps the compiler from combining several steps of the recurrence. */
 		__asm__ volatile("" : "+r"(seed));
 	}
 	return seed;
 }
 
-/* Of a function whose frame must appear in the stacks under its own name. */
+/* For a function that must have a frame with its name in the stacks. */
 #ifdef __clang__
 #define VISIBLE __attribute__((noinline))
 #else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Loads one library, computes in it, unloads it, and loads another, which the kernel puts to the
- * same address; again and again.
+ * Loads a library, computes in it, unloads it, and loads another one, which the kernel maps to the
+ * same address. Repeats this.
  *
- *   swap_libraries SECONDS LIBRARY_A LIBRARY_B      exits 3 if the addresses differ
+ *   swap_libraries SECONDS LIBRARY_A LIBRARY_B      exits with 3 if the addresses differ
  *
- * below_a() is the caller of the first library's code alone, below_b() that of the second's.
+ * below_a() calls only code of the first library, below_b() only code of the second one.
  */
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ __attribute__((noinline)) static unsigned long below_b(turn_function turn)
 	return turn(100000) + 2;
 }
 
-/* A turn in @path by way of @below; where its code is. */
+/* Runs @path through @below. Returns the address of its code. */
 static void *take_turn(const char *path, unsigned long (*below)(turn_function))
 {
 	unsigned long long end_ns = now_ns() + TURN_NS;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One library with two names for its function, so that two of them differ in nothing but these. */
+/*
+ * A library with a configurable name of its function, so that two builds differ only in that name.
+ */
 
 unsigned long turn(unsigned long rounds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time in the kernel: reads of 1 MiB from /dev/zero, which the kernel spends in clearing user
+ * Spends its time in the kernel: reads of 1 MiB from /dev/zero, during which the kernel clears user
  * memory.
  *
  *   syscalls [SECONDS]
@@ -12,8 +12,10 @@
 
 #include "spin.h"
 
-/* Without the C library: its wrapper has no frame, and would hide the function that calls it from
- * frame pointers. */
+/*
+ * Does not use the wrapper of the C library: the wrapper has no frame, so that a walk along frame
+ * pointers would skip its caller.
+ */
 static inline __attribute__((always_inline)) long read_directly(int fd, void *buffer, size_t size)
 {
 #if defined(__x86_64__)

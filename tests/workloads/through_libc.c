@@ -2,7 +2,7 @@
 
 /*
  * Computes below functions of the C library: in comparisons of qsort(), in a signal handler, in a
- * thread. Built by the test that uses it, with another C library.
+ * thread. The test that uses it builds it with another C library.
  *
  *   through_libc SECONDS
  */
@@ -30,7 +30,7 @@ __attribute__((noinline)) void in_handler(int signal)
 {
 	struct timespec now, began;
 
-	/* However fast the CPU is: a millisecond of the five from one signal to the next. */
+	/* 1 of the 5 ms between two signals, independent of the speed of the CPU. */
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
 		spin(5000 + signal);

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are hard to walk, without frame pointers, of known shape and known shares (by count
+ * Stacks that are hard to walk, without frame pointers, of known form and known shares (by number
  * of loop steps):
  *
  *   unwound MODE [SECONDS]    default 10
  *
- *   deep       400 levels, every third a frame of variable size; 70 % of the time leaf_a(), 30 % leaf_b()
- *   mutual     is_even() and is_odd() call each other 100 levels; below them as above
+ *   deep       400 levels, every third one with a frame of variable size; 70 % of the time in
+ *              leaf_a(), 30 % in leaf_b()
+ *   mutual     is_even() and is_odd() call each other 100 levels deep; then as in deep
  *   signal     raise(): 30 % leaf_b() in normal code, 70 % leaf_a() in the handler
- *   altstack   the same, the handler on a stack of its own
- *   interrupt  a timer's signal every millisecond, wherever the program is (prologues, epilogues, PLT stubs); leaf_a()
- *              in the handler
+ *   altstack   as signal, with the handler on an alternate stack
+ *   interrupt  a timer signal every millisecond at any instruction (prologues, epilogues, PLT
+ *              stubs); leaf_a() in the handler
  *   qsort      the C library calls back: 70 % leaf_a(), 30 % leaf_b(), both in compare()
- *   vfork      children on their parent's stack: leaf_a()
- *   realigned  main's frame is aligned to 64 bytes and of variable size; below it as in deep
- *   jit        machine code made at run time, with a frame pointer and no call frame information, calls back
+ *   vfork      children on the stack of their parent: leaf_a()
+ *   realigned  a frame that is aligned to 64 bytes and of variable size; then as in deep
+ *   jit        machine code generated at run time, with a frame pointer and without call frame
+ *              information, calls back
  *   mappings   as jit, with 4000 other executable mappings of a file
- *   zero       the same without a frame pointer: it has a zero in the register
- *   copied     as deep, after the code was copied to anonymous memory in its place, as for huge pages
- *   moved      the same, where the memory was made elsewhere and moved to the place of the code
- *   context    below a function that makecontext(3) began on a stack of its own, and that swapcontext(3) leaves
+ *   zero       as jit, without a frame pointer: the register contains zero
+ *   copied     as deep, after a copy in anonymous memory replaced the code, as for huge pages
+ *   moved      as copied, but the memory was mapped elsewhere and moved to the address of the code
+ *   context    below a function that makecontext(3) started on a separate stack, and that
+ *              swapcontext(3) leaves
  *
- * Prints "ready" when it begins.
+ * Prints "ready" at the start.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -42,7 +45,7 @@
 #define MUTUAL_LEVELS 100
 #define MANY_MAPPINGS 4000
 
-/* Something left to do after a call keeps it from becoming a jump. */
+/* Work after a call keeps the compiler from turning the call into a jump. */
 #define AFTER_CALL(value) __asm__ volatile("" : "+r"(value) : : "memory")
 
 VISIBLE uint64_t leaf_a(uint64_t seed, uint64_t units);
@@ -65,7 +68,7 @@ __attribute__((aligned(64))) uint64_t leaf_b(uint64_t seed, uint64_t units)
 	return spin(seed, units);
 }
 
-/* Rounds of one length could beat with the profiler's timer. */
+/* Random, because rounds of constant length could stay synchronous with the profiler's timer. */
 static uint64_t draw_scale(void)
 {
 	static uint64_t random;
@@ -84,7 +87,7 @@ uint64_t both_leaves(uint64_t seed)
 	return seed;
 }
 
-/* Without a frame pointer, so that the register holds what a caller has in it. */
+/* Does not use the frame pointer, so that the register keeps the value of a caller. */
 uint64_t descend(uint64_t seed, unsigned int levels)
 {
 	seed = levels % 3 == 1 ? descend_by_pointer(seed, levels - 1) : descend(seed, levels - 1);
@@ -93,8 +96,8 @@ uint64_t descend(uint64_t seed, unsigned int levels)
 }
 
 /*
- * The frame's size is not what call frame information can know: it goes by a frame pointer, here
- * alone.
+ * Call frame information cannot describe the size of this frame, so only here the compiler uses a
+ * frame pointer.
  */
 uint64_t descend_by_pointer(uint64_t seed, unsigned int levels)
 {
@@ -140,7 +143,7 @@ static uint64_t run_mutual(uint64_t seed)
 
 VISIBLE void handler(int number);
 
-/* Of the handler's time; what raises the signal draws it anew. */
+/* Scale of the time in the handler. The code that raises the signal sets a new random value. */
 static volatile uint64_t handler_scale = 2;
 
 void handler(int number)
@@ -175,7 +178,7 @@ uint64_t small_step(uint64_t seed)
 {
 	char text[32];
 
-	/* Through the procedure linkage table, into code with prologues of its own. */
+	/* Calls through the procedure linkage table, into functions with prologues. */
 	(void)snprintf(text, sizeof(text), "%u", (unsigned int)seed % 1000);
 	AFTER_CALL(seed);
 	return seed * 6364136223846793005u + (uint64_t)strlen(text);
@@ -230,7 +233,7 @@ static uint64_t run_vfork(uint64_t seed)
 	if (child < 0)
 		abort();
 	if (child == 0) {
-		/* Some 300 ms. */
+		/* About 300 ms. */
 		seed = leaf_a(seed, 30000);
 		AFTER_CALL(seed);
 		_exit(0);
@@ -262,7 +265,7 @@ static uint64_t run_realigned(uint64_t seed)
 
 typedef uint64_t (*made_code)(uint64_t seed);
 
-/* Twice nested, so that one made frame has another as its caller. */
+/* Two nested functions, so that a generated frame has a generated caller. */
 static made_code make_code(void)
 {
 	static const unsigned char outer[] = {
@@ -299,7 +302,7 @@ static made_code make_code(void)
 	return (made_code)(void *)code;
 }
 
-/* It has a caller like all other code, whatever is in the register. */
+/* A walk must find the caller of this code, although its rbp is zero. */
 static made_code make_code_with_zero(void)
 {
 	static const unsigned char begin[] = {
@@ -380,8 +383,7 @@ static void map_many_times(void)
 
 	for (int i = 0; i < MANY_MAPPINGS; i++) {
 		/*
-		 * What is mapped of it does not matter, as nothing runs there; neighbours cannot be
-		 * merged.
+		 * Neighbouring mappings of the same page cannot be merged. Nothing executes them.
 		 */
 		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 			abort();
@@ -407,7 +409,7 @@ struct code_range {
 #define CODE_PAGE 4096
 
 /*
- * Takes away the code that calls it: so it lies on a page by itself, behind the rest of the code,
+ * Replaces the code of its caller. Therefore it has a separate page, after the rest of the code,
  * and calls the C library by pointers.
  */
 __attribute__((section(".code_copier"), aligned(CODE_PAGE), noinline)) static bool
@@ -421,7 +423,7 @@ copy_in_place(const struct code_range *code, const uint8_t *bytes, __typeof__(mm
 	return protect(code->start, code->bytes, PROT_READ | PROT_EXEC) == 0;
 }
 
-/* The program's own code, up to copy_in_place(). */
+/* Finds the code of this program, up to copy_in_place(). */
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct code_range *code = arg;
@@ -435,7 +437,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 		code->start = (uint8_t *)info->dlpi_addr + segment->p_vaddr / CODE_PAGE * CODE_PAGE;
 		code->bytes = (size_t)((uint8_t *)copy_in_place - code->start);
 	}
-	return 1; /* the program is the first */
+	return 1; /* the program is the first entry */
 }
 
 static void copy_code(bool in_place)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Works in files of make_executables: maps COUNT of them, and calls their chains in turn, a little
+ * Runs files of make_executables: maps COUNT of them, and calls their chains in turn, for a short
  * CPU time each.
  *
  *   use_executables FOLDER FIRST COUNT [OPTION=NUMBER...]
  *
- *   files=COUNT   files in FOLDER: behind the last comes the first
- *   copies=1      each file is mapped so often
- *   period=250    milliseconds: how often it wakes up; 0: it never sleeps
- *   busy=1000     microseconds of CPU time that it works for when it wakes up while FOLDER/busy
- * exists slice=100     microseconds of CPU time in one chain, about threads=1     that do this
+ *   files=COUNT   number of files in FOLDER; after the last one it continues with the first one
+ *   copies=1      how often each file is mapped
+ *   period=250    milliseconds between two wakeups; 0: it never sleeps
+ *   busy=1000     microseconds of CPU time after a wakeup while FOLDER/busy exists
+ *   slice=100     approximate microseconds of CPU time in one chain
+ *   threads=1     number of threads that do this
  *
- * It is built without frame pointers. Prints "ready" once all is mapped, and runs until it is
- * ended. The user's part of a stack while it works: LEAF, ..., HEAD (of a chain), work(), run(),
- * then the C library's or main()'s callers.
+ * Built without frame pointers. Prints "ready" once everything is mapped, and runs until it is
+ * killed. The user part of its stack is: LEAF, ..., HEAD (of a chain), work(), run(), then
+ * functions of the C library or main().
  */
 #include <elf.h>
 #include <errno.h>
@@ -28,7 +29,7 @@
 #include "made_executable.h"
 #include "spin.h"
 
-/* Turns of a leaf's loop in a microsecond, about. */
+/* Approximate number of turns of a leaf's loop in a microsecond. */
 #define TURNS_PER_US 3000
 
 struct options {
@@ -52,7 +53,10 @@ static void die(const char *attempt, const char *object)
 	exit(1);
 }
 
-/* All load segments as the file's program headers say, in one reserved range. Returns the range. */
+/*
+ * Maps all load segments according to the program headers, in one reserved range. Returns the
+ * range.
+ */
 static uint8_t *map_segments(int fd, const Elf64_Phdr *segments, size_t n_segments,
 			     const char *path)
 {
@@ -119,7 +123,7 @@ void work(struct user *user, size_t *turn, uint64_t until_ns)
 void *run(void *argument)
 {
 	struct user *user = argument;
-	/* Processes that begin together do not work together, nor in the same chain. */
+	/* Processes that start together do not work at the same time, nor in the same chain. */
 	uint64_t seed = (uint64_t)getpid() * 6364136223846793005u + (uint64_t)(uintptr_t)&user;
 	size_t turn = (size_t)(seed >> 33);
 

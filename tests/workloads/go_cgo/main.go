@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two goroutines that compute: one in C functions that Go calls (on another stack), one in a Go function that C calls
-// back. A third one grows its stack and makes garbage.
+// Two goroutines compute: one in C functions called by Go (on another stack), one in a Go function
+// called back by C. A third goroutine grows its stack and produces garbage.
 package main
 
 /*
