@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# the agent's memory and CPU on a host with 100 processes and 400 executables in use; beside perf record, busy
+# the agent's memory and CPU on a host with 100 processes and 400 executables in use
+# (compared with perf record on the busy host)
 . "$(dirname "$0")/figures.sh"
 need_root
 need_tools bpftool bpftrace curl gcc jq pgrep python3
 
-# What to measure: a benchmark of one of them takes a minute or two.
+# HEARTH_BENCH_CASES selects the cases. Measuring one of them takes a minute or two.
 readonly CASES="many idle busy build perf"
 cases=${HEARTH_BENCH_CASES:-$CASES}
 for case in $cases; do
@@ -23,8 +24,9 @@ enable_bpf_statistics
 
 hosts_are_ready() { [ "$(grep -c '^ready$' "$work/host.log")" -ge $PROCESSES ]; }
 
-# ---- a host: executables without frame pointers, processes that each have some and wake up four times a second; while
-# there is $host/busy they work then, and two of them all the time.
+# ---- the host: executables without frame pointers, and processes that map some of them and wake up
+# four times a second. While $host/busy exists, they work after each wakeup, and one more process
+# per CPU works all the time.
 make_host() {
 	say "making $EXECUTABLES executables"
 	mkdir -p "$host"
@@ -38,11 +40,13 @@ make_host() {
 	expect_within 60s hosts_are_ready
 }
 
-# Of a process's threads, in nanoseconds. /proc/PID/stat counts in 10 ms, which is a third of what an idle agent takes.
+# Prints the CPU time of a process's threads in nanoseconds. /proc/PID/stat counts in 10 ms, which
+# is a third of the CPU time of an idle agent.
 run_time_ns() { awk '{ sum += $1 } END { printf "%.0f\n", sum }' /proc/"$1"/task/*/schedstat; }
 
-# Of the helper processes of the agent PID: the nursery is its child, and the others are the nursery's. Those that ended
-# are not among them; in the steady state, which is what is measured, none does.
+# Prints the CPU time of the agent's helper processes in nanoseconds: the nursery is a child of the
+# agent PID, the other helpers are children of the nursery. Ended helpers are not counted; in the
+# steady state, which is measured here, none ends.
 helper_time_ns() {
 	local helper
 	{
@@ -53,7 +57,8 @@ helper_time_ns() {
 	} | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
-# Nanoseconds of the BPF programs of PID that run on perf events: the interrupts' time has them.
+# Prints the nanoseconds of the BPF programs of PID that run on perf events. The time of interrupts
+# includes them.
 tick_time_ns() {
 	local id
 	for id in $(sed -n 's/^prog_id:[[:space:]]*//p' /proc/"$1"/fdinfo/* 2>/dev/null | sort -un); do
@@ -61,8 +66,9 @@ tick_time_ns() {
 	done | awk '{ sum += $1 } END { printf "%.0f", sum }'
 }
 
-# The time that the timers of perf events take in their interrupts, which the kernel charges to whoever was interrupted:
-# counted by a program at the timers' tracepoints, for us and for perf alike.
+# Counts the time in the timer interrupts of perf events, which the kernel charges to the
+# interrupted thread. A program at the timers' tracepoints counts it, for our agent and for perf
+# alike.
 start_counting_interrupts() {
 	start_background interrupts unshare --mount sh -c '
 		mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
@@ -78,9 +84,10 @@ start_counting_interrupts() {
 
 interrupt_time_ns() { sed -n 's/^@spent: //p' "$work/interrupts.log" | tail -n 1 | grep .; }
 
-# measure SECONDS PID: its CPU over the time, in percent of the host: $thread_pct of its threads, $helper_pct of its helper
-# processes, $bpf_pct of its BPF programs, $cpu_pct of all of them and its timers' interrupts; where those are not counted,
-# without what they take beyond BPF.
+# measure SECONDS PID: measures the CPU time of PID, in percent of the host: $thread_pct of its
+# threads, $helper_pct of its helper processes, $bpf_pct of its BPF programs, $cpu_pct of all of
+# them and of its timer interrupts. If interrupts are not counted, $cpu_pct has only the BPF part of
+# them.
 measure() {
 	local seconds=$1 pid=$2 cpu helpers bpf tick=0 interrupts=0
 	cpu=$(run_time_ns "$pid") helpers=$(helper_time_ns "$pid") bpf=$(bpf_time_ns "$pid")
@@ -96,7 +103,8 @@ measure() {
 	cpu_pct=$(calculate "100 * ($cpu + $helpers + $bpf - $tick + $interrupts) / ($seconds * 1e9 * $(nproc))")
 }
 
-# Files of our own, compiled again and again on all CPUs while $work/building is there: short processes, deep stacks.
+# Compiles files of this repository on all CPUs in a loop while $work/building exists: short
+# processes, deep stacks.
 build_all() {
 	# shellcheck disable=SC2016 # for the inner shell, which ends xargs by 255
 	while [ -e "$work/building" ]; do
@@ -106,21 +114,21 @@ build_all() {
 		"$work/building" "$e2e_root" "$HEARTH_BUILD" {}
 }
 
-# start_perf MODE: sets $perf_pid; empty where there is no perf.
+# start_perf MODE: sets $perf_pid, to the empty string if perf is not installed.
 start_perf() {
 	perf_pid=
 	command -v perf >/dev/null || return 0
 	start_background perf perf record -e cpu-clock -F 99 -a --call-graph "$1" -o "$work/perf.$1"
 	perf_pid=$background_pid
-	# It loads symbols of the running processes before it records.
+	# perf loads symbols of the running processes before it records.
 	wait_until 20s test -s "$work/perf.$1" || true
 }
 
-# measure_perf MODE: what it costs over $busy_s, and what it writes.
+# measure_perf MODE: measures the CPU time of perf during $busy_s, and the size of its file.
 measure_perf() {
 	start_perf "$1"
 	if [ -z "$perf_pid" ]; then
-		say "perf is not installed: no peer"
+		say "perf is not installed: skipping the comparison"
 		return
 	fi
 	say "perf record -F 99 -a --call-graph $1, $busy_s s"
@@ -135,7 +143,8 @@ measure_perf() {
 	rm -f "$work/perf.$1"
 }
 
-# The first minutes of a new agent on a new server go to uploads of symbols: steady is when none came for a while.
+# A new agent uploads symbols to a new server during the first minutes. Waits until 12 s have passed
+# without an upload.
 wait_for_uploads() {
 	local before=-1 now=0 deadline=$((SECONDS + 120))
 	while [ "$now" != "$before" ] && [ $SECONDS -lt $deadline ]; do
@@ -143,21 +152,22 @@ wait_for_uploads() {
 		sleep_until $(($(now_s) + 12))
 		now=$(agent_metric 'uploads_total{outcome="done"}')
 	done
-	say "$now files were uploaded before"
+	say "$now files were uploaded before the measurement"
 }
 
-# All executables in use, an agent without a server: of the samples of the host's processes, how many stacks reach their
-# outermost frame, when each executable has been sampled for a while.
+# Measures an agent without a server while all executables are in use: the share of the stacks of
+# the host's processes that reach their outermost frame, after each executable has been sampled for
+# a while.
 measure_completeness() {
 	local from
-	server_url=http://127.0.0.1:$(free_port) # nobody listens there
+	server_url=http://127.0.0.1:$(free_port) # no server listens there
 	agent_spool=$work/spool.many
 	start_agent
 	touch "$host/busy"
 	sleep_until $(($(now_s) + 10))
 	next_second
 	from=$second
-	say "all executables in use, $many_s s"
+	say "case many: all executables are in use, $many_s s"
 	sleep_until $((from + many_s))
 	figure agent.many_executables "$(agent_metric executables)" executables
 	figure agent.many_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
@@ -172,13 +182,13 @@ measure_completeness() {
 
 measure_idle() {
 	rm -f "$host/busy"
-	say "idle, $idle_s s"
+	say "case idle, $idle_s s"
 	measure "$idle_s" "$agent_pid"
 	figure agent.cpu_idle_pct "$(calculate "$thread_pct + $helper_pct + $bpf_pct")" "% of the host (aim 0.05)"
 	figure agent.cpu_idle_bpf_pct "$bpf_pct" "% of the host"
 }
 
-# From the first sample of a new program to the answer that shows it.
+# Measures the time from the start of a new program until an answer shows it.
 measure_visible() {
 	local began=${EPOCHREALTIME/[.,]/}
 	start_background fresh "$workloads/deep" 20 40
@@ -191,7 +201,7 @@ measure_busy() {
 	local before_sampled bytes_before samples
 	touch "$host/busy"
 	wait_for_uploads
-	say "busy, $busy_s s"
+	say "case busy, $busy_s s"
 	before_sampled=$(agent_metric 'ticks_total{outcome="sampled"}')
 	bytes_before=$(agent_metric 'batch_bytes_total{form="wire"}')
 	measure "$busy_s" "$agent_pid"
@@ -218,7 +228,7 @@ measure_build() {
 	start_background build build_all
 	build_pid=$background_pid
 	wait_for_uploads
-	say "a build on all CPUs, $build_s s"
+	say "case build: a build on all CPUs, $build_s s"
 	forks=$(awk '$1 == "processes" { print $2 }' /proc/stat)
 	measure "$build_s" "$agent_pid"
 	forks=$(($(awk '$1 == "processes" { print $2 }' /proc/stat) - forks))
@@ -249,7 +259,7 @@ if wants idle || wants busy || wants build; then
 	if wants build; then measure_build; fi
 	stop_agent
 fi
-# The same host and load under perf record, alone.
+# Measures perf record alone, with the same host and load.
 if wants perf; then
 	[ -n "${interrupts_pid:-}" ] || start_counting_interrupts
 	touch "$host/busy"

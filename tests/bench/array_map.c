@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The kernel says what it charges for a map in /proc/self/fdinfo.
- */
+/* The kernel reports the memory that it charges for a map in /proc/self/fdinfo. */
 #include "tests/bench/array_map.h"
 
 #include <inttypes.h>

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * What unwind rows cost in the shape that other profilers give them: one BPF array per executable,
- * one row per element, as many elements as the next power of two (OpenTelemetry's profiler keeps
- * such arrays in maps of maps by size).
+ * Memory of unwind rows in the data structure of other profilers: one BPF array per executable,
+ * with one row per element, and the next power of two as number of elements. OpenTelemetry's
+ * profiler keeps such arrays in maps of maps by size.
  */
 
 #include <stdint.h>
 
 /*
- * Kernel memory of a real map of that shape for @n_rows rows of 4 bytes. 0: maps may not be made
- * (not root).
+ * Returns the kernel memory of a real array map for @n_rows rows of 4 bytes. 0: this process may
+ * not create maps (not root).
  */
 uint64_t array_map_bytes(uint32_t n_rows);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cost of the agent's fallbacks for older kernels, on this kernel: BPF time of a tick with its stack, and memory of the
-# maps, with all features and without some (kernel.without, docs/kernels.md)
+# cost of the agent's fallbacks for older kernels, measured on this kernel
+# (BPF time of a tick with its stack, and memory of the maps, with all features and without some:
+# kernel.without, docs/kernels.md)
 . "$(dirname "$0")/figures.sh"
 need_root
 need_tools bpftool curl jq
@@ -11,7 +12,7 @@ measure_s=${HEARTH_BENCH_FALLBACK_S:-8}
 
 enable_bpf_statistics
 
-# Time and number of runs of the agent's perf event programs: "NANOSECONDS RUNS".
+# Prints time and number of runs of the agent's perf event programs: "NANOSECONDS RUNS".
 tick_statistics() {
 	local id
 	for id in $(sed -n 's/^prog_id:[[:space:]]*//p' /proc/"$agent_pid"/fdinfo/* 2>/dev/null | sort -un); do
@@ -19,7 +20,7 @@ tick_statistics() {
 	done | awk '{ time += $1; runs += $2 } END { printf "%.0f %.0f", time, runs }'
 }
 
-# measure_stack NAME COMMAND...: one program on each CPU, so that no tick finds it idle.
+# measure_stack NAME COMMAND...: runs one program on each CPU, so that no tick finds an idle CPU.
 measure_stack() {
 	local name=$1 cpu before after pids=()
 	shift
@@ -27,7 +28,7 @@ measure_stack() {
 		start_background "$name" taskset --cpu-list $cpu "$@"
 		pids+=("$background_pid")
 	done
-	# Until the programs' unwind tables and mappings are in the BPF maps.
+	# Waits until the programs' unwind tables and mappings are in the BPF maps.
 	sleep_until $(($(now_s) + 4))
 	before=$(tick_statistics)
 	sleep_until $(($(now_s) + measure_s))

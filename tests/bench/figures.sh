@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Words for benchmarks that measure a running agent, on top of those of the end-to-end tests.
+# Functions for benchmarks that measure a running agent, in addition to those of the end-to-end
+# tests.
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
 
-# The product's default: what is measured is what users have.
+# The default of the product, so that figures are valid for users.
 agent_batch_interval=5s
 
 # Messages go to standard error: standard output holds figures only.
@@ -13,7 +14,7 @@ say() { printf '# %s\n' "$*" >&2; }
 # figure NAME VALUE UNIT
 figure() { printf '%s %s %s\n' "$1" "$2" "$3"; }
 
-# ratio NAME OURS THEIRS: none where theirs is too small to be measured
+# ratio NAME OURS THEIRS: prints no figure if THEIRS is too small to be measured
 ratio() {
 	if awk -v theirs="$3" 'BEGIN { exit !(theirs > 0) }'; then
 		figure "$1" "$(calculate "$2 / $3" %.2f)" x
@@ -25,10 +26,10 @@ ratio() {
 # calculate EXPRESSION [FORMAT]
 calculate() { awk "BEGIN { printf \"${2:-%.4f}\", ($1) }"; }
 
-# status_kib PID FIELD: of /proc/PID/status
+# status_kib PID FIELD: prints a field of /proc/PID/status
 status_kib() { sed -n "s/^$2:[[:space:]]*\([0-9]*\).*/\1/p" "/proc/$1/status"; }
 
-# One program or several, with their children: utime + stime in microseconds.
+# Prints utime + stime of the programs and their children, in microseconds.
 cpu_time_of_us() {
 	local pid sum=0
 	for pid in "$@"; do
@@ -37,7 +38,7 @@ cpu_time_of_us() {
 	printf '%d' $sum
 }
 
-# Nanoseconds that the BPF programs of PID have run, while statistics are on.
+# Prints the nanoseconds that the BPF programs of PID have run while statistics were enabled.
 bpf_time_ns() {
 	local info
 	for info in /proc/"$1"/fdinfo/*; do
@@ -45,7 +46,7 @@ bpf_time_ns() {
 	done | sort -u -k1,1n | awk '{ sum += $2 } END { printf "%.0f", sum }'
 }
 
-# Bytes of the BPF maps and rings of PID, as the kernel accounts them.
+# Prints the bytes of the BPF maps and rings of PID, as the kernel accounts them.
 bpf_map_bytes() {
 	local info
 	for info in /proc/"$1"/fdinfo/*; do
@@ -53,7 +54,7 @@ bpf_map_bytes() {
 	done | sort -u -k1,1n | awk '{ sum += $2 } END { printf "%.0f", sum }'
 }
 
-# Counting a program's time costs two clock reads a run; it is on only while a benchmark looks.
+# Measuring the time of a BPF program costs two clock reads a run. Only benchmarks enable it.
 enable_bpf_statistics() {
 	local before
 	before=$(cat /proc/sys/kernel/bpf_stats_enabled)

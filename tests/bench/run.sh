@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Benchmarks: each prints its figures as `NAME.figure value unit`, the peer's beside ours with the ratio, in under ten
-# minutes. They are aims to be beaten, not tests.
+# Benchmarks: each prints its figures as `NAME.figure value unit`, those of other tools for
+# comparison, and the ratios, in under ten minutes. The aims in the units are not asserted.
 #
 #   tests/bench/run.sh --list
-#   tests/bench/run.sh NAME...      those that measure a running agent need root
-#   tests/bench/run.sh agent --case build [--case perf]...      a part of it
+#   tests/bench/run.sh NAME...      benchmarks of a running agent need root
+#   tests/bench/run.sh agent --case build [--case perf]...      only these cases
 #
-# A benchmark is tests/bench/NAME.sh; its third line says what it measures.
+# The first line of the header of tests/bench/NAME.sh describes the benchmark.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# symbol tables: compiling, size, memory and lookups of whole inline chains; beside llvm-symbolizer, eu-addr2line, GSYM
+# symbol tables: speed of compiling, size, memory, and lookups of whole inline chains
+# (compared with llvm-symbolizer, eu-addr2line and GSYM)
 #
-# The files are the debuginfo of Debian's ceph-osd (630 MB expanded) and, with HEARTH_BENCH_KERNEL=1, of Debian's kernel:
-# 512 and 858 MB to download. They are kept in HEARTH_BENCH_DATA if that is set. HEARTH_BENCH_FILES names other files.
+# The files are the debuginfo of Debian's ceph-osd (630 MB expanded) and, with
+# HEARTH_BENCH_KERNEL=1, of Debian's kernel: downloads of 512 and 858 MB. They are kept in
+# HEARTH_BENCH_DATA if that is set. HEARTH_BENCH_FILES names other files.
 . "$(dirname "$0")/figures.sh"
 
 need_tools apt-get dpkg eu-elfcompress eu-addr2line llvm-symbolizer llvm-gsymutil-14 python3
@@ -12,7 +14,8 @@ data=${HEARTH_BENCH_DATA:-$work/data}
 bench=$HEARTH_BUILD/bin/symbols_bench
 mkdir -p "$data"
 
-# Numbers of addresses: for tables, for llvm-symbolizer (many and few), for eu-addr2line (many and few).
+# Numbers of addresses: for tables, for llvm-symbolizer (many and few), for eu-addr2line (many and
+# few).
 count=${HEARTH_BENCH_LOOKUPS:-2000000}
 readonly PEER_COUNT=50000 PEER_FEW=1000 EU_COUNT=60 EU_FEW=10
 
@@ -30,7 +33,7 @@ fetch() {
 	mv "$folder.new" "$folder"
 }
 
-# Prints the debuginfo of ceph-osd, expanded, because the peers are fastest with that.
+# Prints the path of ceph-osd's debuginfo, expanded, because the other tools are fastest with that.
 ceph_file() {
 	local file=$data/ceph-osd.debug
 	if [ ! -e "$file" ]; then
@@ -50,7 +53,8 @@ kernel_file() {
 	find "$data/$package" -path '*/boot/vmlinux*' -type f
 }
 
-# measure COMMAND...: prints its processor time in seconds and peak memory in bytes; its output is in $work/measured.
+# measure COMMAND...: prints its processor time in seconds and peak memory in bytes. Its output is
+# in $work/measured.
 measure() {
 	python3 - "$work/measured" "$@" <<'PYTHON'
 import resource
@@ -64,7 +68,8 @@ print(f"{usage.ru_utime + usage.ru_stime:.3f} {usage.ru_maxrss * 1024}")
 PYTHON
 }
 
-# marginal_rate COUNT FEW COMMAND...: addresses a second, without the time to load the file. Uses $work/addresses.
+# marginal_rate COUNT FEW COMMAND...: prints addresses per second, without the time to load the
+# file. Uses $work/addresses.
 marginal_rate() {
 	local count=$1 few=$2 long short
 	shift 2

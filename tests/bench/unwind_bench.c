@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * How fast unwind tables are compiled, and what they take; beside it how fast libdw answers for
- * the same addresses.
+ * Measures how fast unwind tables are compiled, and their memory. For comparison: how fast libdw
+ * returns the rules for the same addresses.
  *
  *   unwind_bench FILE...      prints figures of all files together, and a line for each file on
- * standard error
+ *                             standard error
  */
 
 #include <dwarf.h>
@@ -21,21 +21,21 @@
 #include "common/scoped.h"
 #include "tests/bench/array_map.h"
 
-/* Long enough for a clock, short enough for a bench. */
+/* Long enough for the resolution of the clock, short enough for a benchmark. */
 #define LEAST_RUN_NS (500 * NSEC_PER_MSEC)
 
-/* Rows that libdw is asked for: it takes microseconds for each. */
+/* Maximum number of rows looked up with libdw, which needs microseconds for each. */
 #define PEER_ROWS 20000
 
 struct figures {
-	uint64_t n_rows_compiled; /* over all runs */
+	uint64_t n_rows_compiled; /* sum of all runs */
 	uint64_t compile_ns;
 	uint64_t n_rows;
 	uint64_t n_bytes;
-	uint64_t n_array_bytes; /* as elements of one array for each file */
+	uint64_t n_array_bytes; /* size as elements of one array per file */
 	uint64_t n_peer_rows;
 	uint64_t peer_ns;
-	uint64_t peak_bytes; /* of one file, the highest */
+	uint64_t peak_bytes; /* maximum of all files */
 };
 
 static uint64_t now_ns(void)
@@ -46,7 +46,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* A line of /proc/self/status, in bytes. */
+/* Returns a line of /proc/self/status, in bytes. */
 static uint64_t status_bytes(const char *field)
 {
 	scoped_file FILE *status = fopen("/proc/self/status", "re");
@@ -60,7 +60,7 @@ static uint64_t status_bytes(const char *field)
 	return 0;
 }
 
-/* Makes the peak what is resident now. */
+/* Sets the peak (VmHWM) to the current resident memory. */
 static void reset_peak(void)
 {
 	scoped_file FILE *clear = fopen("/proc/self/clear_refs", "we");
@@ -76,7 +76,7 @@ static uint64_t table_bytes(const struct unwind_table *table)
 	       table->n_rules * sizeof(struct abi_unwind_rule);
 }
 
-/* Every n-th row's address, as a debugger would ask. */
+/* Looks up the address of every n-th row with libdw, like a debugger. */
 static void measure_peer(const char *path, const struct unwind_table *table,
 			 struct figures *figures)
 {

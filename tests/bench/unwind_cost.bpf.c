@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * How long the unwinder takes for the stack of the program that asks: the same code as in a sample,
- * run again and again. Beside it the kernel's own walk along frame pointers (bpf_get_stack).
+ * Measures how long the unwinder takes for the stack of the calling program, with the code that
+ * samples use, in a loop. For comparison: the kernel's walk along frame pointers (bpf_get_stack).
  */
 #include "bpf/include/sample.bpf.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What one native stack of 30 frames costs in BPF: cache-hot (the same stack at once again) and
- * cold (other memory was read meanwhile, more than the caches hold). Beside it the kernel's walk
- * along frame pointers of a stack as deep, which needs no table and knows no executables. Loads the
- * agent's own programs and publishes this process by the agent's own means.
+ * Measures the cost of one native stack of 30 frames in BPF: cache-hot (the same stack again at
+ * once) and cold (after reads of other memory that exceeds the caches). For comparison: the
+ * kernel's walk along frame pointers of an equally deep stack, which needs no table and does not
+ * identify executables. Loads the agent's BPF programs and publishes this process with the agent's
+ * code.
  *
- *   unwind_cost        as root; prints figures
+ *   unwind_cost        needs root; prints figures
  */
 
 #include <bpf/bpf.h>
@@ -29,7 +30,7 @@
 #include "tests/bench/unwind_cost.skel.h" /* needs the record */
 /* clang-format on */
 
-/* Between two cold runs so much is read: more than the last-level cache gives to one CPU. */
+/* Read between two cold runs: more than the part of the last-level cache that one CPU can use. */
 #define FLUSH_BYTES (64 * MIB)
 
 #define HOT_ROUNDS 2000
@@ -57,7 +58,10 @@ struct run {
 	double hot_us, cold_us;
 };
 
-/* The system call itself: libbpf has no frame pointers, and the walk along them would end in it. */
+/*
+ * Makes the system call directly: libbpf has no frame pointers, so that the walk along them would
+ * end there.
+ */
 static int run_program(const struct bpf_program *program)
 {
 	union bpf_attr attribute = { .test.prog_fd = (uint32_t)bpf_program__fd(program) };
@@ -81,7 +85,7 @@ static int compare_u64(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The median of @n_runs: an interrupt in the middle of a run is not what the run costs. */
+/* Returns the median of @n_runs, which excludes runs that an interrupt made longer. */
 static int measure_runs(struct run *run, size_t n_runs, uint32_t rounds, bool cold, double *ret_us)
 {
 	uint64_t ns[COLD_RUNS];
@@ -103,7 +107,7 @@ static int measure_runs(struct run *run, size_t n_runs, uint32_t rounds, bool co
 	return 0;
 }
 
-/* Loads the missing rows, after waiting until their table is made. 0: none were loaded. */
+/* Waits until the table of the missing rows is compiled, and loads them. 0: none were loaded. */
 static int load_missing(struct run *run)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(run->helpers), .events = POLLIN };
@@ -117,7 +121,7 @@ static int load_missing(struct run *run)
 	return r;
 }
 
-/* What the agent does for a copied stack: loads rows until none is missing. */
+/* Loads rows until none is missing, like the agent for a copied stack. */
 static int load_rows(struct run *run)
 {
 	int r;
@@ -216,7 +220,7 @@ static void host_release(struct host *host)
 	nursery_free(host->nursery);
 }
 
-/* Loads the measuring programs on the agent's maps. */
+/* Loads the measuring programs with the agent's maps. */
 static int load(const struct host *host, struct unwind_cost_bpf **ret_skeleton)
 {
 	struct unwind_cost_bpf *skeleton = unwind_cost_bpf__open();

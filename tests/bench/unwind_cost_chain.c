@@ -7,7 +7,7 @@
 
 #include "tests/bench/unwind_cost_chain.h"
 
-/* Volatile: the frame is really there, and the call is no tail call. */
+/* Volatile, so that the frame exists and the call is not a tail call. */
 #define LINK(number, next, words)                                                                  \
 	static __attribute__((noinline)) int link_##number(chain_function function, void *arg)     \
 	{                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
 #pragma once
 
-/* What unwind_cost asks of its BPF programs, and what they tell. */
+/* Parameters and results of the BPF programs of unwind_cost. */
 #ifndef __bpf__
 #include <linux/types.h>
 #endif

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# bytes on the wire for each sample, after compression, stacks included: a mix of services, and a build host
+# compressed bytes on the wire per sample, with stacks: a mix of services, and a build host
 . "$(dirname "$0")/figures.sh"
 need_root
 need_tools curl jq sqlite3 python3 cmake
 
 warm_s=${HEARTH_BENCH_WARM_S:-60} window_s=${HEARTH_BENCH_WINDOW_S:-90}
 
-# Programs that do what services do: parse, query, compress, serve.
+# Programs with the work of typical services: parse, query, compress, compute.
 start_services() {
 	local seconds=$1
 	start_workload shares "$seconds"
@@ -26,7 +26,7 @@ while True:
 		"while :; do head -c 50000000 '$HEARTH_BUILD/bin/hearth-symbolizer' | zstd -q -12 -c >/dev/null; done"
 }
 
-# A build of this repository, over and over.
+# Builds this repository in a loop.
 start_builds() {
 	start_background builds timeout "$1" bash -c "
 		while :; do
@@ -35,7 +35,7 @@ start_builds() {
 		done"
 }
 
-# The counters are of the last batch; a window begins and ends with one.
+# The counters are those of the last batch, so a measurement begins and ends with a batch.
 next_report() {
 	local before
 	before=$(stat -c '%Y %i' "$agent_metrics")
@@ -43,7 +43,7 @@ next_report() {
 }
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
-# measure FIGURE: steady state, after $warm_s
+# measure FIGURE: measures the steady state, after $warm_s
 measure() {
 	local bytes samples
 	sleep_until $(($(now_s) + warm_s))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a server says of the programs of churn_driver with what their parent knows.
+"""Compares the server's profiles of the programs of churn_driver with the records of their parent.
 
     check_runs.py SERVER_URL RUNS_FILE FROM TO
 
-Prints figures, one a line, and what is wrong on standard error; exits 1 if anything is.
+Prints figures, one per line, and faults on standard error. Exits with 1 if there is any fault.
 """
 import json
 import math
@@ -37,7 +37,7 @@ def total(nodes):
 
 
 def foreign_labels(nodes, number):
-    """Labels that can only come from another program's mappings."""
+    """Yields labels that only exist in the mappings of another program."""
     for node in nodes:
         label = node["profile_location_str"]
         found = FUNCTION.search(label) or MODULE.search(label)
@@ -76,7 +76,8 @@ def check_long_runs(server, runs):
         profile_us += total(nodes)
         parent_us += cpu_us
     count = len(runs)
-    # A run whose time is in small slices meets each tick or not: none at all in e^-n of cases.
+    # A run consists of small slices that each tick hits or misses, so e^-n of the runs have no
+    # tick, with n = the mean number of ticks of a run.
     chance = math.exp(-parent_us / max(count, 1) / PERIOD_US)
     allowed = count * chance + 3 * math.sqrt(count * chance) + 1
     print(f"churn.long_runs {count} runs")
@@ -87,13 +88,13 @@ def check_long_runs(server, runs):
     if count < 10:
         faults.append(f"only {count} long runs")
     if count - found > allowed:
-        faults.append(f"{count - found} long runs are lost, chance explains {allowed:.0f}")
+        faults.append(f"{count - found} long runs have no samples, expected are at most {allowed:.0f}")
     if found - named > allowed:
-        faults.append(f"{found - named} long runs are there without the name of their function")
-    # Each run has some ticks more or less than its time says: half of one, by the law of large numbers.
+        faults.append(f"{found - named} long runs have samples, but not the name of their function")
+    # The number of ticks of a run is random. The tolerance is three standard deviations of the sum.
     tolerance = 0.02 + 3 * PERIOD_US * math.sqrt(count * parent_us / max(count, 1) / PERIOD_US) / max(parent_us, 1)
     if abs(profile_us / max(parent_us, 1) - 1) > tolerance:
-        faults.append(f"the long runs have {profile_us} us in the profile, {parent_us} us by their parent")
+        faults.append(f"the long runs have {profile_us} us in the profile, but used {parent_us} us")
     return faults
 
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts RATE of the small programs a second, whatever becomes of those before: most run for some
- * hundred microseconds, one in twenty for 55 ms of CPU time. Half of them are forked in the way of
- * a shell, by a child that does some work of its own before it becomes another program. For each
- * long one that ended, a line:
+ * Starts RATE small programs per second, independently of the state of earlier ones. Most run for
+ * some hundred microseconds, one in twenty for 55 ms of CPU time. Half of them are forked like by a
+ * shell, by a child that does some work before it executes the program. Prints a line for each long
+ * one that ended:
  *
  *   PROGRAM PID STARTED_NS ENDED_NS CPU_US          (wall clock)
  *
- * and at the end `started N, held back N, ended by others N`: held back are those not started
- * because too many were still running, or too late.
+ * and at the end `started N, held back N, ended by others N`. Programs are held back, that is, not
+ * started, if too many are running, or if the driver is late.
  *
  *   churn_driver SECONDS RATE FOLDER
  */
@@ -29,7 +29,7 @@
 #define LATE_NS     1000000000u
 
 struct run {
-	pid_t pid; /* 0: a free slot */
+	pid_t pid; /* 0: the slot is free */
 	unsigned int program;
 	int is_long;
 	uint64_t started_ns;
@@ -57,7 +57,7 @@ static struct run *free_slot(struct driver *driver)
 	return NULL;
 }
 
-/* What a shell does between fork and exec, on a stack that is a copy of ours. */
+/* Work between fork and exec, as in a shell, on a stack that is a copy of the driver's. */
 VISIBLE uint64_t work_before_exec(uint64_t units);
 
 uint64_t work_before_exec(uint64_t units)
@@ -109,7 +109,7 @@ static void start_one(struct driver *driver)
 	driver->n_started++;
 }
 
-/* A stranger may end one of them, with a pid that was another process's a moment ago. */
+/* Another program may end one of them by mistake, because pids are soon used again. */
 static int judge(struct driver *driver, pid_t pid, int status)
 {
 	if (status == 0)
@@ -119,7 +119,7 @@ static int judge(struct driver *driver, pid_t pid, int status)
 	return !WIFSIGNALED(status);
 }
 
-/* 0 or 1: a program failed. */
+/* Returns 1 if a program failed, else 0. */
 static int reap(struct driver *driver, int flags)
 {
 	struct rusage usage;
@@ -171,8 +171,8 @@ int main(int argc, char **argv)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 		result = reap(&driver, WNOHANG);
 		/*
-		 * Where starting a program takes longer than is left for it, time goes on all the
-		 * same.
+		 * If starting programs takes longer than the interval between two starts, the
+		 * schedule does not wait for them.
 		 */
 		if (clock_read_ns(CLOCK_MONOTONIC) > due_ns + LATE_NS)
 			driver.n_held_back++;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See churn_program.c.
- */
+/* See churn_program.c. */
 #include "tests/workloads/spin.h"
 
 VISIBLE uint64_t SPIN(uint64_t end_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of many that differ in their name, their build-ID and the name of SPIN: CPU time in SPIN, and
- * where a library is named half of it in that library's only function.
+ * One of many programs that differ in name, build-ID and the name of SPIN. Uses CPU time in SPIN.
+ * With LIBRARY, half of the time is spent in the only function of that library.
  *
  *   churn_NUMBER MICROSECONDS [LIBRARY FUNCTION]
  */
@@ -35,6 +35,6 @@ int main(int argc, char **argv)
 		if (!in_library || in_library(began_ns + us * 500) == 1)
 			return 2;
 	}
-	/* The result must be used, or the work may be left out. */
+	/* The result is used, so that the compiler cannot remove the work. */
 	return SPIN(began_ns + us * 1000) == 1;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs come and go, 200 a second, for ten minutes: the agent's memory stays as it is, no stack is read with the
-# mappings of another program (pids are used again every few seconds), and no program of 50 ms of CPU time is lost.
+# Starts 200 short programs a second for ten minutes. The agent's memory must not grow, no stack may
+# be read with the mappings of another program (pids are used again every few seconds), and no
+# program with 50 ms of CPU time may be missing.
 #
 #   HEARTH_CHURN_S=600 HEARTH_CHURN_RATE=200 HEARTH_CHURN_PID_MAX=2048 tests/churn/run.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../bench/figures.sh"
@@ -11,10 +12,11 @@ need_tools curl jq python3
 
 readonly SECONDS_OF_CHURN=${HEARTH_CHURN_S:-600} RATE=${HEARTH_CHURN_RATE:-200} PID_MAX=${HEARTH_CHURN_PID_MAX:-2048}
 churn=$workloads/churn
-# Until every executable has been met and every cache is as large as it gets.
+# By then every executable has been sampled and every cache has its maximum size.
 readonly WARM_UP_S=$((SECONDS_OF_CHURN / 3))
 
-# Pids are taken in turn, so that a small range makes them come back. All processes of the host share it.
+# The kernel assigns pids in order, so a small range makes it use them again soon. All processes of
+# the host share the range.
 lower_pid_max() {
 	local before
 	before=$(cat /proc/sys/kernel/pid_max)
@@ -23,8 +25,9 @@ lower_pid_max() {
 	echo "$PID_MAX" >/proc/sys/kernel/pid_max
 }
 
-# Memory of the pool of unwind chunks, in KiB. The pool grows up to unwind.table_size whenever a program of the host
-# runs code for the first time. That is no leak, so it is subtracted from the memory that must not grow.
+# Memory of the pool of unwind chunks, in KiB. The pool grows up to unwind.table_size whenever a
+# program of the host runs code for the first time. That is not a leak, so it is subtracted from the
+# memory that must not grow.
 pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
 
 # Resident memory of the agent without its mappings of BPF maps, which contain the pool.
@@ -33,7 +36,7 @@ rss_without_maps_kib() {
 		"/proc/$1/smaps"
 }
 
-# Open files of unwind tables, one for each executable that stacks went through.
+# Prints the number of open files of unwind tables, one for each executable with sampled stacks.
 table_files() {
 	local opened=0 outcome
 	for outcome in compiled cached; do
@@ -42,8 +45,8 @@ table_files() {
 	echo $opened
 }
 
-# look: prints one line: the agent's anonymous memory, resident memory and maps in KiB, its fds, processes and
-# executables; without the pool of unwind chunks and the open files of unwind tables.
+# look: prints one line: the agent's anonymous memory, resident memory and maps in KiB, its fds,
+# processes and executables; without the pool of unwind chunks and the open files of unwind tables.
 look() {
 	local fds=("/proc/$agent_pid/fd"/*)
 	printf '%d %d %d %d %d %d\n' "$(status_kib "$agent_pid" RssAnon)" \
@@ -51,10 +54,10 @@ look() {
 		$((${#fds[@]} - $(table_files))) "$(agent_metric processes)" "$(agent_metric executables)"
 }
 
-# column N FILE: the median.
+# median COLUMN FILE: prints the median of a column.
 median() { awk -v n="$1" '{ print $n }' "$2" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# expect_flat WHAT COLUMN UNIT ALLOWED: from the time after the warm-up to the last third.
+# expect_flat FIGURE COLUMN UNIT ALLOWED: compares the third after the warm-up with the last third.
 grew=()
 expect_flat() {
 	local early late
@@ -105,8 +108,9 @@ expect_flat rss 2 KiB 1536
 expect_flat map 3 KiB 1024
 expect_flat fds 4 "" 8
 expect_flat processes 5 "" 128
-# The host's other programs may bring new ones; ours are known from the beginning, and each run has one.
+# Other programs of the host may add executables. Ours are known from the beginning, and each run
+# has one.
 expect_flat executables 6 "" 256
 python3 -B "$(dirname "$0")/check_runs.py" "$server_url" "$work/runs.log" "$from" "$to" ||
-	fail "the profile of the programs is not what their parent knows"
+	fail "the profiles of the programs differ from the records of their parent"
 [ ${#grew[@]} -eq 0 ] || fail "the agent grew: ${grew[*]}"

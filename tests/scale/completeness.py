@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many stacks reach their outermost frame.
+"""Measures how many stacks reach their outermost frame.
 
   completeness.py PREFIX DUMP
 
-DUMP is what batch_dump printed. Prints figures as `PREFIXfigure value unit`: of the samples of use_executables with
-user frames, and of those of all processes, those that are not cut; of use_executables also those that in truth begin
-in main() or a thread: uncut, the outermost frame in the program, the C library or the dynamic linker, and beneath the
-made functions those of the program that called them. For each other program with at least 200 samples, the share
-of those that are not cut.
+DUMP is the output of batch_dump. Prints figures as `PREFIXfigure value unit`. Only samples with
+user frames are counted:
+
+  all_uncut_pct     share of stacks that are not cut, of all processes
+  uncut_pct         the same, of use_executables
+  complete_pct      share of stacks of use_executables that start in main() or a thread: not cut,
+                    outermost frame in the program, the C library or the dynamic linker, and with the
+                    program's callers of generated functions
+  uncut_pct.NAME    share of stacks that are not cut, of each other program with at least 200 samples
 """
 import collections
 import os
@@ -26,7 +30,7 @@ LEAST_SAMPLES = 200
 
 
 class Files:
-    """Paths without their files: addresses are not looked at."""
+    """Stands for elf_functions.Functions: only paths are used, so no file is read."""
 
     def file(self, path):
         return self

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The agent beside very many of something: what it needs, what it loses, and which of its limits are hit. Each case runs
-# for about a minute, alone, and prints `scale.CASE.figure value unit`. No part of tests/run.sh: no figure is an
-# assertion.
+# Measures the agent's cost and losses with very large numbers of processes, threads, mappings or
+# executables, and which of its limits are reached. Each case runs for about a minute, alone, and
+# prints `scale.CASE.figure value unit`. tests/run.sh does not run it, because it asserts no figure.
 #
 #   sudo tests/scale/run.sh [CASE...]      default: all
 #
 #   processes     10 000 processes, of which 20 work
-#   threads       20 000 threads in 10 processes, that wait and work; waits are sampled too
-#   namespaces    500 mount namespaces, each with an overlay of its own over the same files
+#   threads       20 000 threads in 10 processes, which wait and work; waits are sampled too
+#   namespaces    500 mount namespaces, each with a separate overlay of the same files
 #   executables   2 000 distinct executables in use by 250 processes
 #   huge          one executable of 1 GB
 #   mappings      3 000 executable mappings in one process
-#   programs      clang, gcc, cmake, Chromium and ClickHouse beside HEARTH_SCALE_OTHERS (400) other executables in use, 0 for
-#                 none; those of the five that are installed and named in HEARTH_SCALE_PROGRAMS
+#   programs      clang, gcc, cmake, Chromium and ClickHouse, if installed and named in
+#                 HEARTH_SCALE_PROGRAMS, beside HEARTH_SCALE_OTHERS (400) other executables in use
 #
-# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put
-# before the agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is
-# its own.
+# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: divides each number by N.
+# HEARTH_SCALE_RUN_WITH=COMMAND: a prefix of the agent's command. On a shared machine, "chrt --rr 1"
+# gives the agent CPU time without delay, as on a dedicated one.
 . "$(dirname "$0")/../bench/figures.sh"
 need_root
 need_tools python3 unshare
@@ -30,7 +30,7 @@ load_pids=()
 
 are_ready_or_gone() { [ "$(grep -cs '^ready$' "$work/$1.log")" -ge "$2" ] || has_ended "${load_pids[-1]}"; }
 
-# load NAME PROCESSES COMMAND...: in the background, until all its processes have said that they are ready.
+# load NAME PROCESSES COMMAND...: starts a load and waits until its processes print "ready".
 load() {
 	local name=$1 processes=$2
 	shift 2
@@ -47,7 +47,7 @@ loads_are_there() {
 	done
 }
 
-# make_files COUNT [OPTION...]: in $files
+# make_files COUNT [OPTION...]: makes executables in $files
 make_files() {
 	files=$work/files
 	mkdir -p "$files"
@@ -55,7 +55,7 @@ make_files() {
 	touch "$files/busy"
 }
 
-# ---- the loads: each is there when its function returns
+# ---- the loads: each is running when its function returns
 
 load_processes() {
 	make_files 20
@@ -72,7 +72,7 @@ load_threads() {
 	agent_arguments=(--off_cpu.disabled=false)
 }
 
-# Layers of a container's image are the same files under another device number in each container.
+# Containers of the same image have the same files, with a different device number in each.
 load_namespaces() {
 	make_files 20
 	mkdir -p "$work/overlay"
@@ -91,7 +91,7 @@ load_executables() {
 	local processes=$((250 / divisor))
 	say "making $((processes * 8)) executables"
 	make_files $((processes * 8))
-	# Process N has the files from N on: 8 processes have each file.
+	# Process N has the files from 8 N on: no file is in two processes.
 	load executables "$processes" "$workloads/many" "$processes" sh -c \
 		'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
 }
@@ -107,7 +107,7 @@ load_mappings() {
 	load mappings 1 "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
 }
 
-# again COMMAND...: runs the command again and again, until it fails.
+# again COMMAND...: repeats the command until it fails.
 again() { while "$@" >/dev/null 2>&1; do :; done; }
 
 load_programs() {
@@ -128,7 +128,7 @@ load_programs() {
 	cd "$OLDPWD"
 }
 
-# wants NAME COMMAND: the program is to run, and is installed.
+# wants NAME COMMAND: succeeds if the program is selected and installed.
 wants() { [[ " ${HEARTH_SCALE_PROGRAMS:-clang gcc cmake chromium clickhouse} " == *" $1 "* ]] && command -v "$2" >/dev/null; }
 
 # again_programs TCP_PORT HTTP_PORT: the ports are for ClickHouse.
@@ -146,17 +146,17 @@ again_programs() {
 	fi
 }
 
-# The same, but it does not end on failure: the client's server may still be starting.
+# Like again, but continues after a failure: the client's server may still be starting.
 again_or_wait() { while :; do "$@" >/dev/null 2>&1 || pause 0.5; done; }
 
 # ---- the agent
 
 is_sampling() { grep -qs 'sampling .* CPUs' "$work/agent.log" || has_ended "$agent_pid"; }
 
-# launch_agent: sets $startup_s, from its start until it samples.
+# launch_agent: sets $startup_s, the time from its start until it samples.
 launch_agent() {
 	local began=${EPOCHREALTIME/[.,]/}
-	server_url=http://127.0.0.1:$(free_port) # nobody listens there
+	server_url=http://127.0.0.1:$(free_port) # no server listens there
 	agent_metrics=$work/agent.metrics
 	# shellcheck disable=SC2086 # a command with its arguments
 	start_background agent ${HEARTH_SCALE_RUN_WITH:-} "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/spool" \
@@ -168,20 +168,20 @@ launch_agent() {
 	expect_within 60s test -s "$agent_metrics"
 }
 
-# Of a process's threads, in nanoseconds.
+# Prints the CPU time of a process's threads in nanoseconds.
 run_time_ns() { awk '{ sum += $1 } END { printf "%.0f\n", sum }' /proc/"$1"/task/*/schedstat; }
 
-# show_losses CASE: the counters of what was lost, cut, evicted or refused, where they are not 0.
+# show_losses CASE: prints the counters of lost, cut, evicted or refused items that are not 0.
 show_losses() {
 	awk -v prefix="scale.$1.metric." '
 		$1 ~ /^hearth_agent_.*(lost|dropped|cut_|fail|evict|miss|unknown|without|outcome="ring_full"|limit|throttl|over|thinned|skipped|stolen|degrad)/ &&
 			$2 > 0 { sub(/^hearth_agent_/, "", $1); print prefix $1, $2, "count" }' "$agent_metrics"
 }
 
-# What happens all the time where chunks of unwind tables do not fit: misses, loads, evictions.
+# Counters that grow steadily if the chunks of unwind tables do not fit into the pool.
 readonly PER_SECOND="unwind_misses_total unwind_chunk_loads_total unwind_chunk_evictions_total stacks_cut_total"
 
-# show_rates CASE FILE: of these counters, by their growth since the metrics in FILE.
+# show_rates CASE FILE: prints the growth of these counters since the metrics in FILE.
 show_rates() {
 	local counter before after
 	for counter in $PER_SECOND; do
@@ -227,7 +227,7 @@ run_case() {
 	python3 -B "$e2e_root/tests/scale/completeness.py" "scale.$name." "$work/dump"
 }
 
-# Each case in a shell of its own, which ends its processes and removes its files.
+# Runs each case in a separate shell, which ends its processes and removes its files.
 readonly CASES="processes threads namespaces executables huge mappings programs"
 if [ $# -ne 1 ]; then
 	result=0
