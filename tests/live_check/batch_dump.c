@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints the on-CPU stacks that an agent left in its spool, and empties the spool.
+ * Prints the on-CPU stacks in the spool of an agent, and empties the spool.
  *
- *   batch_dump FOLDER FROM_NS TO_NS      wall clock; samples of slots outside are left out
+ *   batch_dump FOLDER FROM_NS TO_NS      wall clock; samples of slots outside are skipped
  *
- * One line each, fields separated by tabs, numbers valid until the next batch:
+ * Prints one record per line with fields separated by tabs. Numbers are valid until the next batch.
  *
  *   batch       SEQUENCE
  *   executable  NUMBER IDENTITY NAME
  *   process     NUMBER PID PARENT_PID NAME
  *   path        PROCESS_NUMBER EXECUTABLE_NUMBER PATH
- *   stack       COUNT CUT PROCESS_NUMBER FRAME...      leaf first; FRAME is KIND:EXECUTABLE_NUMBER:HEX_ADDRESS
+ *   stack       COUNT CUT PROCESS_NUMBER FRAME...
  *   counter     NAME VALUE
+ *
+ * Frames are leaf first; FRAME is KIND:EXECUTABLE_NUMBER:HEX_ADDRESS.
  */
 
 #include <inttypes.h>
@@ -24,7 +26,7 @@
 #include "common/scoped.h"
 #include "symbolizer/ingest/batch_decoder.h"
 
-/* More than any agent is let have. */
+/* More than the spool of any agent may use. */
 #define SPOOL_MAX_BYTES (1024 * GIB)
 
 struct use {
@@ -65,8 +67,8 @@ static const struct batch_series *find_series(const struct batch *batch, uint32_
 }
 
 /*
- * Rows of the span and of on-cpu, as uses; -EBADMSG when a row's series is not defined in the
- * batch.
+ * Returns the rows of the on-cpu event type in the span as uses. -EBADMSG if the batch does not
+ * define the series of a row.
  */
 static int collect_uses(const struct batch *batch, const struct span *span, struct use *uses,
 			size_t *ret_n)

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the stacks of our agent with those that perf took of the same program at the same time.
+"""Compares the stacks of our agent with those that perf sampled of the same program at the same
+time.
 
   compare.py --name NAME --from NS --to NS --ours DUMP --perf SCRIPT --pids PID,... [--result FILE]
 
-DUMP is what batch_dump printed, SCRIPT what `perf script` printed. Prints the differences, and where stacks end that are not complete, with the code there. Exit status 1: a difference.
+DUMP is the output of batch_dump, SCRIPT that of `perf script`. Prints the differences, and the
+outermost frames of incomplete stacks, with the code there. Exits with 1 if there is a difference.
 
-Complete is a stack of which nothing was cut and whose outermost function is one that its call frame information, or the
-runtime that made the stack, says to be the first: _start, clone3, runtime.goexit. Self shares are over all samples.
-Inclusive shares are over complete stacks, and those that end in the C library's start code; where perf has few, the
-stacks of each leaf function weigh on perf's side what they weigh on ours, so that what makes perf fail does not look
-like a difference.
+A stack is complete if it was not cut and if its outermost function is the first one according to
+its call frame information or to the runtime that allocated the stack: _start, clone3,
+runtime.goexit. Self shares are computed over all samples. Inclusive shares are computed over
+complete stacks and over stacks that end in the start code of the C library. If perf has few of
+these, each leaf function gets the same weight on both sides, so that failures of perf do not appear
+as differences.
 """
 import argparse
 import collections
@@ -25,26 +28,29 @@ from stacks import OurStacks, PerfStacks
 TOP = 10
 TOLERANCE_POINTS = 2.0
 LEAST_COMPLETE_PCT = 99.0
-# Below it those of perf's stacks that can be compared are another population than ours.
+# Below this percentage, perf's comparable stacks are not representative of all samples.
 PERF_COMPARED_PCT = 98.0
-# A leaf is weighed where perf has most of its stacks.
+# A leaf is used only if most of its stacks from perf are comparable.
 LEAST_STACKS_OF_A_LEAF = 3
 LEAST_OF_A_LEAF = 0.8
-# From this share of stacks with code that has no call frame information perf can be compared up to there only.
+# From this share of stacks with code without call frame information, perf's stacks are compared
+# only up to that code.
 MUCH_WITHOUT_FDE = 0.2
 KERNEL = ("[kernel]", 0)
 
-# Stacks of perf often end here, one or two functions short. Whether a stack gets further says nothing about the program:
-# such a stack is not complete, but it is compared, and neither these functions nor those that end stacks are.
+# Stacks of perf often end in these functions, one or two functions short of the outermost one. This
+# does not depend on the program: such a stack is not complete, but it is compared, without these
+# functions and without outermost functions.
 STARTERS = ("__libc_start_call_main", "__libc_start_main_impl", "__libc_start_main", "start_thread")
 
-# Where stacks of runtimes begin that make their own: those at which Go's own traceback stops (topofstack()).
+# Outermost functions of stacks that a runtime allocates: those at which Go's traceback stops
+# (topofstack()).
 RUNTIME_ENDS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.mcall", "runtime.morestack",
                 "runtime.asmcgocall")
 
 
 class Side:
-    """All stacks of one profiler, by functions."""
+    """All stacks of one profiler, as counts of functions."""
 
     def __init__(self, functions):
         self.functions = functions
@@ -63,7 +69,9 @@ class Side:
         self.known_starters = {}
 
     def is_starter(self, function):
-        """Of the C library's own functions between an outermost one and the program's code."""
+        """Whether the function belongs to the start code of the C library, between an outermost
+        function and the program.
+        """
         if function not in self.known_starters:
             name = self.functions.file(function[0]).name_of(function[1]) if function[0] != ANONYMOUS else ""
             self.known_starters[function] = name in STARTERS and os.path.basename(function[0]).startswith("libc.so")
@@ -115,7 +123,9 @@ class Side:
             self.by_leaf[leaf][function] += stack.count
 
     def count_inner(self, leaf, identified, stack):
-        """Functions up to the first one without an FDE: as far as perf can be right where code is made at run time."""
+        """Counts functions up to the first one without an FDE. Beyond code generated at run time,
+        perf is wrong.
+        """
         inner = {KERNEL} if leaf == KERNEL else set()
         for function in identified:
             if function[0] == ANONYMOUS or function[1] not in self.functions.file(function[0]).with_fde:
@@ -143,7 +153,9 @@ class Side:
         return {function: 100.0 * count / self.samples for function, count in self.self_counts.items()}
 
     def inclusive_shares(self, weights):
-        """@weights: leaf → its weight; of each leaf the share of its stacks that hold a function."""
+        """Weighted mean over leaves (@weights: leaf → weight) of the share of a leaf's stacks with
+        a function.
+        """
         shares, total = collections.Counter(), sum(weights.values())
         for leaf, weight in weights.items():
             for function, count in self.by_leaf[leaf].items():
@@ -152,7 +164,7 @@ class Side:
 
 
 def inclusive_of_both(ours, perf):
-    """(our shares, perf's, how they were made comparable)"""
+    """Returns (our shares, shares of perf, method that made them comparable)."""
     if perf.compared_pct() >= PERF_COMPARED_PCT:
         return ours.inclusive_shares(ours.compared_of_leaf), perf.inclusive_shares(perf.compared_of_leaf), "whole"
     weights = {leaf: count for leaf, count in ours.compared_of_leaf.items()
@@ -163,7 +175,7 @@ def inclusive_of_both(ours, perf):
 
 
 def top_differences(ours, perf):
-    """Functions that are among the first of either, with both shares, the largest first."""
+    """Returns the top functions of both sides with both shares, the largest first."""
     names = set()
     for shares in (ours, perf):
         names.update(sorted(shares, key=shares.get, reverse=True)[:TOP])
@@ -183,7 +195,7 @@ def print_rows(title, rows, functions):
 
 
 def disassemble(path, address):
-    """A few instructions up to the one at @address and behind it."""
+    """Returns a few instructions before and after @address."""
     command = ["objdump", "-d", "--no-show-raw-insn", f"--start-address={max(address - 24, 0)}",
                f"--stop-address={address + 16}", path]
     text = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout
@@ -199,7 +211,7 @@ def print_ends(side, functions, with_code):
             for line in disassemble(*frame):
                 print(f"               {line}")
     if total:
-        print(f"    {total} of {side.samples} in all")
+        print(f"    total: {total} of {side.samples}")
 
 
 def read_both(options, functions):
@@ -251,9 +263,9 @@ def main():
           f"{perf.mean_frames():.1f}, without user part {ours.without_user} / {perf.without_user}")
     print_rows("self", self_rows, functions)
     print_rows(f"inclusive ({kind})", inclusive_rows, functions)
-    print("  ours that are not complete end at")
+    print("  our incomplete stacks end at")
     print_ends(ours, functions, True)
-    print("  perf's that are not complete end at")
+    print("  incomplete stacks of perf end at")
     print_ends(perf, functions, False)
     lossy = {name: value for name, value in counters.items() if value and ("lost" in name or "missed" in name)}
     if lossy:

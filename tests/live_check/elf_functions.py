@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which function of an ELF file holds an address, by one rule for everybody who asks.
+"""Finds the function of an ELF file that contains an address, with the same rule for both
+profilers.
 
-A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, or a function of Go's table begins, or
-code that no FDE covers, and ends where the next begins. The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
+A function begins at the start of an FDE in the table of .eh_frame_hdr, of a function symbol, of a
+function in Go's table, or of code without an FDE. It ends at the start of the next function. (path,
+start) identifies it; a symbol only gives it a name for messages. Addresses are ELF virtual
+addresses.
 """
 import bisect
 import os
@@ -19,7 +22,7 @@ MOST_PADDING_BYTES = 63
 
 
 def vdso_image():
-    """The vDSO of this process, which is that of all."""
+    """Returns the vDSO of this process, which is the same in all processes."""
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         for line in maps:
             if line.rstrip().endswith("[vdso]"):
@@ -70,7 +73,7 @@ class ElfFunctions:
         self.starts = sorted(starts)
 
     def add_debug_symbols(self, starts):
-        """Of the file that a -dbg package installs beside this one."""
+        """Adds the symbols of the debug file that a -dbg package installs for this file."""
         identity = self.build_id
         path = f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug"
         if not identity or not os.path.exists(path):
@@ -91,7 +94,9 @@ class ElfFunctions:
 
     @staticmethod
     def fdes(data, offset, vaddr):
-        """(start, end) of each; the end is 0 where an FDE has another shape than GNU's tools write."""
+        """Returns (start, end) of each FDE; end is 0 if GNU tools would not write the FDE in this
+        form.
+        """
         version, pointer_encoding, count_encoding, table_encoding = struct.unpack_from("<BBBB", data, offset)
         if (version, pointer_encoding, count_encoding, table_encoding) != (1, 0x1B, 0x03, 0x3B):
             return []
@@ -99,14 +104,17 @@ class ElfFunctions:
         fdes = []
         for to_start, to_fde in struct.iter_unpack("<ii", data[offset + 12:offset + 12 + 8 * count]):
             start = (vaddr + to_start) & 0xFFFFFFFFFFFFFFFF
-            # Length, CIE, PC begin relative to itself, PC range; .eh_frame lies in the segment of its table.
+            # Length, CIE, PC begin relative to its address, PC range; .eh_frame is in the segment
+            # of its table.
             begin, size = struct.unpack_from("<iI", data, offset + to_fde + 8)
             fdes.append((start, start + size if vaddr + to_fde + 8 + begin == start else 0))
         return fdes
 
     @staticmethod
     def gaps_behind(fdes):
-        """Code without an FDE is no part of the function before it."""
+        """Returns the starts of code without an FDE, which does not belong to the preceding
+        function.
+        """
         fdes = sorted(fdes)
         next_starts = [start for start, _ in fdes[1:]] + [1 << 64]
         return [end for (_, end), start in zip(fdes, next_starts) if end and start - end > MOST_PADDING_BYTES]
@@ -152,7 +160,7 @@ class ElfFunctions:
         return offset
 
     def start_of(self, address):
-        """Of the function that holds it; below the first one the start is 0."""
+        """Returns the start of the function that contains @address; 0 below the first function."""
         i = bisect.bisect_right(self.starts, address)
         return self.starts[i - 1] if i else 0
 
@@ -160,13 +168,13 @@ class ElfFunctions:
         return self.names.get(start) or f"0x{start:x}"
 
     def ends_stacks(self, start):
-        """Whether the call frame information says that the function of this start has no caller."""
+        """Returns whether the call frame information marks the function at @start as outermost."""
         if self.undefined_return is None:
             self.undefined_return = self.read_undefined_return()
         return start in self.undefined_return
 
     def read_undefined_return(self):
-        """readelf is nobody's unwinder here: an independent word about which functions are outermost ones."""
+        """Reads the outermost functions with readelf, which is independent of both profilers."""
         found, start = set(), 0
         with subprocess.Popen(["readelf", "--debug-dump=frames", self.path], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, errors="replace") as dump:
@@ -179,7 +187,7 @@ class ElfFunctions:
 
 
 class Functions:
-    """(path, address) → (path, start), with the files kept."""
+    """Maps (path, address) to (path, start), and keeps the parsed files."""
 
     def __init__(self):
         self.files = {}

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the stacks of a program whose stacks are known.
+"""Checks the stacks of a program with known stacks.
 
   expect_stacks.py DUMP PROGRAM PID --stacks REGEX --leaf NAME [--leaf NAME --share PERCENT] [--least N]
                    [--whole PERCENT] [--end FUNCTION] [--cut REASON]
 
-DUMP is what batch_dump printed, PROGRAM the path of the executable, PID its first process; processes that come from it
-count too. A stack is written as its functions, leaf first, with semicolons: those of the program by name (of its
-procedure linkage table, which has no symbols: ?), all others by file (libc); N times the same in a row is "name*N".
-Kernel frames are left out, and so are stacks that have no others and were not cut, at most one in a hundred. Expected
-of at least 99.9 % (--whole) each, or of all but one:
+DUMP is the output of batch_dump, PROGRAM the path of the executable, PID its first process; its
+descendants are included. A stack is written as its functions, leaf first, separated by semicolons:
+functions of the program by name ("?" for its procedure linkage table, which has no symbols), all
+others by file ("libc"). N equal names in a row are written as "name*N". Kernel frames are skipped,
+and so are uncut stacks without user frames, which may be at most one in a hundred. These conditions
+must hold for at least 99.9 % (--whole) of the stacks, or for all but one:
 
-  all stacks end at _start, those of the leaves at FUNCTION where one is given; with --cut the latter are cut for that
-  reason, and none of them counts as complete;
-  those whose innermost function is one of the leaves match the regular expression;
+  all stacks end at _start, or at FUNCTION if --end is given; with --cut, those of the leaves
+  are cut for that reason, and none of them is complete;
+  stacks with a leaf as innermost function match the regular expression.
 
-and of the leaves' time the first has its share, to four standard deviations and half a point.
+With --share, the first leaf must have that share of the time of all leaves, within four standard
+deviations and half a percentage point.
 """
 import argparse
 import collections
@@ -36,16 +38,16 @@ def label(functions, program, frame):
     file = functions.file(path)
     start = file.start_of(address)
     if os.path.realpath(path) != os.path.realpath(program):
-        # That of the dynamic linker, before there is a main().
+        # The dynamic linker's entry point, before main() is called.
         return "_start" if start == file.start_of(file.entry or -1) else os.path.basename(path).split(".so")[0]
-    # The part of a function that is seldom run is that function.
+    # The compiler moves seldom executed parts of a function to NAME.cold.
     return file.names.get(start, "?").removesuffix(".cold")
 
 
 def text_of(functions, program, stack):
     names = [label(functions, program, frame) for frame in stack.frames]
     runs = [(name, len(list(group))) for name, group in itertools.groupby(names)]
-    # How many of its own functions a library calls is its own affair.
+    # Repeated functions of a library are not counted, because their number depends on its version.
     return ";".join(f"{name}*{n}" if n > 1 and not name.startswith("lib") else name for name, n in runs)
 
 
@@ -58,7 +60,8 @@ def read(options):
     name = os.path.basename(options.program)[:15]
     counts, cuts = collections.Counter(), collections.Counter()
     for stack in reader.read(lines):
-        # The name as well: a pid may have been somebody else's before, or be so again.
+        # Also compares the name, because another process may have had this pid before or have it
+        # later.
         if stack.pid in pids and stack.name == name:
             text = text_of(functions, options.program, stack)
             counts[text] += stack.count
@@ -68,12 +71,12 @@ def read(options):
 
 
 def expect_share(what, least_pct, good, total, bad):
-    """@bad: stacks with their counts, to be shown."""
+    """Prints and checks a share. @bad: failing stacks with their counts, for the message."""
     pct = 100.0 * good / total if total else 0.0
     print(f"{what}: {good} of {total} ({pct:.2f} %)")
     for text, count in sorted(bad.items(), key=lambda item: -item[1])[:6]:
         print(f"    {count} times {text[:400]}")
-    # Of fewer than a thousand, one is more than a tenth of a percent.
+    # Of fewer than a thousand samples, one is more than a tenth of a percent.
     return total > 0 and (pct >= least_pct or total - good <= 1)
 
 
@@ -88,14 +91,15 @@ def expect_proportion(options, counts):
 
 def check(options):
     counts, cuts = read(options)
-    # A thread that ends has given its memory back before it is gone.
+    # An exiting thread releases its memory before it ends, so its last samples have no user frames.
     is_cut = {text for text, _ in cuts}
     without_memory = counts.pop("", 0) if "" not in is_cut else 0
     total = sum(counts.values())
-    print(f"{total} samples (at least {options.least}), {without_memory} more of threads that end")
+    print(f"{total} samples (at least {options.least}), {without_memory} more of exiting threads")
+
     def as_it_should_end(text):
         if text.split(";")[0] not in options.leaf:
-            # Outside of them there may be the same cause to end.
+            # With --cut, other stacks may be cut for the same reason.
             return options.cut or text not in is_cut and text.endswith(("_start", options.end))
         if options.cut:
             return cuts[text, options.cut] == counts[text]

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the pids of a process and all that come from it, with commas between: family.py ROOT DUMP EVENTS [NAMES]
+"""Prints the pids of a process and its descendants, separated by commas.
 
-Only those whose name matches the regular expression NAMES: where pids are short, one may have been somebody else's.
-By what either side saw: DUMP is batch_dump's text, EVENTS `perf script --show-task-events`.
+  family.py ROOT DUMP EVENTS [NAMES]
+
+Parents are taken from both profilers: DUMP is the output of batch_dump, EVENTS that of `perf script
+--show-task-events`. NAMES is a regular expression for the names of the processes: on hosts that
+reuse pids soon, a pid may also have belonged to an unrelated process.
 """
 import collections
 import re

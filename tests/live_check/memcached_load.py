@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets and gets for a memcached at 127.0.0.1: memcached_load.py PORT SECONDS"""
+"""Sends set and get requests to a memcached at 127.0.0.1: memcached_load.py PORT SECONDS"""
 import socket
 import sys
 import time

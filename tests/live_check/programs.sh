@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# The programs of run.sh. Of each: needs_NAME (is it installed), setup_NAME (files under $work/data), run_NAME (the
-# program, until it is ended; its processes are what is looked at, or those that names_NAME matches), and for servers
-# ready_NAME (it answers) and load_NAME (clients, which are not looked at). $seconds is how long it will be looked at,
-# $work the folder of the run.
+# The programs of run.sh. Each one has needs_NAME (is it installed), setup_NAME (creates files in
+# $work/data) and run_NAME (runs the program until it is ended; its processes are compared, or only
+# those that the regular expression names_NAME matches). Servers also have ready_NAME (does it
+# accept requests) and load_NAME (clients, which are not compared). $seconds is the duration of the
+# measurement, $work the folder of the run.
 
 list_programs() { declare -F | sed -n 's/^declare -f run_//p'; }
 
 again() { while "$@"; do :; done; }
 has() { command -v "$1" >/dev/null; }
 
-# A private port for each server, the same in both shells.
+# Prints a port for each server, which is the same in both shells.
 port_of() { printf '%d' $((21000 + $(printf '%s%s' "$work" "$1" | cksum | cut -d' ' -f1) % 10000)); }
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 ready_at() { wait_for 60 listens "$(port_of "$1")"; }
 
-# Text of some tens of MB that does not repeat itself soon.
+# Writes up to 60 MB of text without early repetition.
 make_text() {
 	find /usr/include /usr/share/perl /usr/lib/python3.11 -type f -name '*.[hp][my]*' -print0 | sort -z |
 		xargs -0 cat | head -c 60000000 >"$work/data/text"
@@ -204,7 +205,7 @@ needs_fd() { has fdfind; }
 setup_fd() { :; }
 run_fd() { again fdfind -j2 -u '(lib|inc).*[0-9]+\.(so|h|py)' /usr >/dev/null; }
 
-# ---- number crunching, assembly by hand
+# ---- numerical programs, hand-written assembly
 
 needs_ffmpeg() { has ffmpeg; }
 setup_ffmpeg() { :; }

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Are our stacks those of the program? Runs real programs that nobody of ours wrote, takes them with hearth-agent and with
-# `perf record --call-graph dwarf` at the same time, and compares: complete stacks, and the shares of functions.
+# Checks the agent's stacks with real third-party programs: samples them with hearth-agent and with
+# `perf record --call-graph dwarf` at the same time, and compares complete stacks and the shares of
+# functions. Prints a table of all programs at the end. Exits with 1 if one of them differs.
+# Programs that are not installed are reported and skipped.
 #
-#   sudo tests/live_check/run.sh [--seconds N] [--keep FOLDER] [PROGRAM...]     --list: their names
+#   sudo tests/live_check/run.sh [--seconds N] [--keep FOLDER] [PROGRAM...]     --list: names
 #
-# What it needs is installed with `deploy/install-packages.sh live bench`. perf writes some 60 KB a sample: 3 GB of disk
-# under $TMPDIR. A table of all programs comes last. Exit status 1: one of them differs; a program that is not installed
-# is said, and left out.
+# `deploy/install-packages.sh live bench` installs the programs. perf writes about 60 KB a sample,
+# which needs 3 GB of disk under $TMPDIR.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,8 +18,8 @@ build=${HEARTH_BUILD:-$root/build}
 # shellcheck source=tests/live_check/programs.sh
 . "$here/programs.sh"
 
-readonly FREQUENCY=997 PERF_FREQUENCY=983 # two periods that do not beat
-readonly STACK_BYTES=65528		  # the most perf can copy
+readonly FREQUENCY=997 PERF_FREQUENCY=983 # different, so that their ticks do not stay synchronous
+readonly STACK_BYTES=65528 # maximum that perf can copy
 seconds=25 keep='' names=()
 
 while [ $# -gt 0 ]; do
@@ -66,7 +67,7 @@ wait_for() {
 	done
 }
 
-# No server listens there: batches stay in the spool.
+# No server listens there, so batches stay in the spool.
 start_agent() {
 	rm -rf "$work/spool" "$work/agent.metrics" "$work/script.log"
 	"$build/bin/hearth-agent" --server http://127.0.0.1:9 --spool.folder "$work/spool" --spool.max_size 8GiB \
@@ -79,7 +80,7 @@ start_agent() {
 
 program_runs() { [ -s "$work/root.pid" ]; }
 
-# The program; $root_pid is the first of its processes.
+# Starts the program. $root_pid is its first process.
 start_program() {
 	(cd "$work" && exec bash -c 'here=$0; work=$1; seconds=$3; . "$here/programs.sh"; run_$2' \
 		"$here" "$work" "$1" "$seconds" >"$work/program.log" 2>&1) &
@@ -91,7 +92,8 @@ start_program() {
 	fi
 }
 
-# end_tree PID: the program and all it started, by pid; parents first, so that nothing is started again.
+# end_tree PID: ends the program and its descendants by pid. Parents end first, so that they cannot
+# start other children.
 end_tree() {
 	local children
 	children=$(pgrep -P "$1" || true)
@@ -101,14 +103,15 @@ end_tree() {
 	done
 }
 
-# Of the whole host, as ours: a timer for each CPU that no change of threads stops. With an event for each thread the
-# timer goes on where it stopped, which shows more of the kernel in programs that sleep often.
+# perf samples the whole host, like our agent: with one timer per CPU, which thread switches do not
+# stop. With one event per thread the timer would resume where it stopped, which shows more kernel
+# time in programs that sleep often.
 take_samples() {
 	local name=$1
 	load_pid=
 	start_agent
 	start_program "$name"
-	sleep 3 # its first pages and mappings are not what is looked at
+	sleep 3 # skips the start of the program: its first pages and mappings
 	perf record -q -a -r 1 -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME \
 		-m 64M -o "$work/perf.data" >"$work/record.log" 2>&1 &
 	perf_pid=$!
@@ -127,7 +130,7 @@ take_samples() {
 	pids=()
 }
 
-# Of the processes that are looked at: all, where the program does not say.
+# Prints the regular expression for the names of the compared processes. The default matches all.
 names_of() {
 	local names=names_$1
 	printf '%s' "${!names:-.*}"
@@ -137,12 +140,13 @@ print_script() { perf script -i "$work/perf.data" --ns "$@" 2>>"$work/script.log
 
 check() {
 	local name=$1
-	"needs_$name" || { printf '%s: not installed, left out\n' "$name"; return 0; }
+	"needs_$name" || { printf '%s: not installed, skipped\n' "$name"; return 0; }
 	rm -rf "$work/data" && mkdir "$work/data" && chmod 777 "$work/data"
 	(cd "$work" && seconds=$((seconds + 10)) && "setup_$name") >"$work/setup.log" 2>&1 || { tail "$work/setup.log"; return 1; }
 	seconds=$seconds take_samples "$name"
 	"$build/bin/batch_dump" "$work/spool" "$from" "$to" >"$work/ours"
-	# Twice: unwinding is what takes long, so only the stacks of the program are.
+	# Prints the script twice, because unwinding takes long: the second time only for this
+	# program.
 	print_script -F pid,tid,time --show-task-events --show-lost-events >"$work/perf-events"
 	family=$(python3 -B "$here/family.py" "$root_pid" "$work/ours" "$work/perf-events" "$(names_of "$name")")
 	print_script -F pid,tid,time,ip,dso --no-inline --show-lost-events --pid "$family" >"$work/perf"
@@ -158,7 +162,7 @@ check() {
 failed=0
 cmake --build "$build" --target hearth-agent batch_dump >"$work/build.log" 2>&1 || { tail "$work/build.log" >&2; exit 1; }
 for name in "${names[@]}"; do
-	declare -F "run_$name" >/dev/null || { printf 'no program %s\n' "$name" >&2; exit 2; }
+	declare -F "run_$name" >/dev/null || { printf 'unknown program %s\n' "$name" >&2; exit 2; }
 	check "$name"
 done
 python3 -B "$here/table.py" "$results"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stacks of both profilers in one form.
 
-Stack: `frames` are the user part, leaf first, each (path, ELF address); `kernel` whether kernel frames lie above;
-`cut` is our reason, `name` that of the process (perf gives neither: ""); `pid`, `count`.
+Fields of Stack: `frames` are the user frames, leaf first, each (path, ELF address); `kernel` is
+true if the stack also has kernel frames; `cut` is our reason for an incomplete stack and `name` the
+name of the process (perf reports neither: ""); `pid`, `count`.
 """
 import collections
 import re
@@ -20,7 +21,7 @@ SAMPLE = re.compile(r"^ *(\d+)/(\d+) +(\d+)\.(\d+): *$")
 
 
 class OurStacks:
-    """Reads what batch_dump prints."""
+    """Reads the output of batch_dump."""
 
     def __init__(self, functions):
         self.functions = functions
@@ -64,7 +65,7 @@ class OurStacks:
 class PerfStacks:
     """Reads `perf script -F pid,tid,time,ip,dso --show-lost-events`.
 
-    For an address in a file perf prints the file's offset, for all others the address.
+    For an address in a file, perf prints the offset in the file, for all others the address.
     """
 
     def __init__(self, functions):
@@ -101,7 +102,7 @@ class PerfStacks:
             if address >= KERNEL_SPACE and not frames:
                 kernel = True
             elif address >= KERNEL_SPACE:
-                break  # what perf took for a return address where its copy of the stack ended
+                break # a wrong return address at the end of perf's copy of the stack
             elif path == VDSO:
                 frames.append((VDSO, address))
             elif path.startswith("/") and not path.startswith(("//anon", "/tmp/perf-")):

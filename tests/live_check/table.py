@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the results of compare.py, one line a program: table.py FILE"""
+"""Prints the results of compare.py, one line per program: table.py FILE"""
 import json
 import sys
 
@@ -13,7 +13,7 @@ def main():
                   f"{row['complete'][0]:>13.2f} / {row['complete'][1]:<8.2f} {row['self']:>7.2f} "
                   f"{row['inclusive']:>10.2f} {row['kind']:8} "
                   f"{'FAIL ' + ', '.join(row['problems']) if row['problems'] else 'pass'}")
-    print("\nself, inclusive: the largest difference, in points, of the ten first functions of either side")
+    print("\nself, inclusive: the largest difference in percentage points among the top ten functions of both sides")
 
 
 if __name__ == "__main__":

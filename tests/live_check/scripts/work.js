@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for V8: compiled code, built-ins that call back, regular expressions, garbage collection, zlib in C++.
+// Work for V8: compiled code, built-ins that call back, regular expressions, garbage collection,
+// zlib in C++.
 'use strict';
 const zlib = require('zlib');
 const crypto = require('crypto');

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Work for a Ruby interpreter: methods, blocks called from C, regular expressions, garbage collection.
+# Work for a Ruby interpreter: methods, blocks called from C, regular expressions, garbage
+# collection.
 require "json"
 
 def fibonacci(n)
