@@ -25,8 +25,8 @@
 #include "tests/fuzz/allocation_failure.h"
 
 /*
- * Runs for one input. Inputs with more allocations are tested at evenly spaced ones: compiling a
- * small executable makes some thousand, mostly at the same few source lines.
+ * Maximum number of runs for an input. For inputs with more allocations, evenly spaced ones fail:
+ * compiling a small executable makes some thousand, mostly at the same few source lines.
  */
 #define MAX_RUNS_PER_INPUT 400
 
@@ -48,7 +48,7 @@ char *__wrap_strndup(const char *text, size_t size);
 int __wrap_vasprintf(char **ret_text, const char *format, va_list arguments);
 int __wrap_asprintf(char **ret_text, const char *format, ...);
 
-/* Some targets use threads. */
+/* Atomic access, because some targets use threads. */
 static unsigned long n_allocations;
 static unsigned long failing; /* number of the allocation that fails, from 1; 0: none */
 

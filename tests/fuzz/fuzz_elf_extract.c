@@ -7,7 +7,7 @@
 #include "common/pieced_file.h"
 #include "common/scoped.h"
 
-/* The extract has a bounded size, and reading it ends or fails. */
+/* Checks that the extract has a bounded size, and that reading it ends or fails. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (uint32_t what = EXTRACT_SYMBOLS; what <= EXTRACT_DEBUG; what++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
 /*
- * The input is code, after a first byte with the end of the first function. Functions that it
- * refers to are analyzed too.
+ * The first byte is the end of the first function; the rest is code. Functions that it refers to
+ * are analyzed too.
  */
 #include "agent/unwind/x86_code/function_analysis.h"
 

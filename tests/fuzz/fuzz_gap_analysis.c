@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-/* The input is code, after a first byte with the distance of the functions that are tried. */
+/* The first byte is the distance of the addresses tried as functions; the rest is code. */
 #include "agent/unwind/x86_code/gap_analysis.h"
 
 #define TEXT UINT64_C(0x1000)

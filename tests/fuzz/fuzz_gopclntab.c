@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
 /*
- * The input is a .gopclntab, after a first byte that selects the architecture. Functions begin at
- * 0x1000 if the table does not have the address.
+ * The first byte selects the architecture; the rest is a .gopclntab. Functions begin at 0x1000 if
+ * the table does not have the address.
  */
 #include "agent/unwind/go/go_frames.h"
 

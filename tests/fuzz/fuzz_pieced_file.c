@@ -6,8 +6,8 @@
 #include "common/scoped.h"
 
 /*
- * The first half of the input is the source, the second half the ranges that a hostile writer
- * wrote. Reading ends within the size that was checked.
+ * The first half of the input is the source, the second half the ranges from a hostile writer.
+ * Reading ends within the checked size.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

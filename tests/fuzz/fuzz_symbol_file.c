@@ -34,7 +34,7 @@ static void read_all(const struct symbol_file *file)
 	assert(lengths < SIZE_MAX / 2);
 }
 
-/* The input is a flat table; its checksum is corrected, as a hostile table would have it. */
+/* The input is a flat table. Its checksum is corrected, as a hostile writer would do. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_paging hearth_bpf_host */
 /*
- * A table file of a hostile writer: checksums are corrected, so that the bytes behind them are
- * read. Each accepted record is loaded as in the agent, looked up as in the kernel, and evicted
- * again.
+ * The input is a table file from a hostile writer. Checksums are corrected, so that the data after
+ * them is read. Each accepted record is loaded as in the agent, looked up as in the kernel, and
+ * evicted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 static const struct hash128 key = {};
 
-/* Corrects the checksum of the header, and of the record behind it. */
+/* Corrects the checksum of the header and that of the following record. */
 static void repair(uint8_t *file, size_t size)
 {
 	uint64_t checksum, file_bytes = size;
@@ -83,7 +83,7 @@ static const uint32_t *find_region(void *arg, uint64_t region)
 	return directories_region(&rows->directories, region);
 }
 
-/* Reads the chunks that the index, which the fuzzer has written, refers to. */
+/* Reads the chunks that the index of the input refers to. */
 static void use(const struct table_file *file, struct paged_rows *rows)
 {
 	const struct host_unwind_tables tables = {

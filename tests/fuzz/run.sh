@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs fuzz targets, each for some seconds, from their seeds in tests/fuzz/corpus/<parser>/ where there are any.
+# Runs fuzz targets for some seconds each, starting from the inputs in tests/fuzz/corpus/<parser>/
+# if there are any.
 #
 #   tests/fuzz/run.sh [SECONDS [TARGET...]]     default: 60 s each, all; builds them first
 #
-# What is found (crash-*, timeout-*, oom-*) is left in build-fuzz/found, and found inputs are worth adding to the corpus.
+# Failing inputs (crash-*, timeout-*, oom-*) are kept in build-fuzz/found and should be added to the
+# corpus.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${HEARTH_FUZZ_BUILD:-$root/build-fuzz}
 seconds=${1:-60}
 shift $(($# > 0 ? 1 : 0))
-# What CI runs is the same every time; whoever looks for faults names another.
+# CI sets a fixed seed, so that its runs are equal. Other runs use a random one.
 seed=${HEARTH_TEST_SEED:-$RANDOM}
 
-# An input of a few KiB reaches everything; a single input may neither hang nor take the machine.
+# An input of a few KiB can reach all code. A single input may neither hang nor exhaust the memory.
 readonly MAX_INPUT_BYTES=65536 MAX_INPUT_SECONDS=10 MAX_RSS_MIB=2048
 
-# One at a time, where several of these run side by side.
+# The lock keeps parallel runs of this script from building at the same time.
 build_targets() {
 	mkdir -p "$build"
 	exec 9>"$build/being-built"
@@ -34,7 +36,7 @@ build_targets() {
 	exec 9>&-
 }
 
-# run_target NAME: 0 when nothing was found.
+# run_target NAME: returns 0 if no input failed.
 run_target() {
 	local name=$1 seeds=$root/tests/fuzz/corpus/${1#fuzz_} options=() corpus=$build/corpus/$1
 	local dictionary=$root/tests/fuzz/${1#fuzz_}.dict

@@ -2,12 +2,14 @@
 #
 # hearth_unit_test(<name> [SOURCES <file>...] [LIBS <library>...])
 #
-# A cmocka program made of SOURCES (else <name>.c), run by ctest under its path: test_bytes in unit/common becomes
-# unit/common/test_bytes, and the target unit_common_test_bytes. <name> may have a folder: elf/test_elf_file.
+# A cmocka program made of SOURCES (default: <name>.c), which ctest runs under its path: test_bytes
+# in unit/common becomes unit/common/test_bytes, and the target unit_common_test_bytes. <name> may
+# have a folder: elf/test_elf_file.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
-# There are hundreds of these programs, and gold links one in a third of the time. Programs whose frames are looked at
-# (host_bpf, workloads) and those that users get have the compiler's own linker.
+# Uses gold for these programs, because there are hundreds, and gold links one in a third of the
+# time. Programs with inspected frames (host_bpf, workloads) and the programs for users are linked
+# with the compiler's default linker.
 include(CheckLinkerFlag)
 check_linker_flag(C -fuse-ld=gold HEARTH_HAS_GOLD)
 

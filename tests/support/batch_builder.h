@@ -15,7 +15,7 @@
  *   batch_builder_row(builder, 1, 1, wall_ns, 1);
  *   batch_builder_finish(builder, &bytes);           -- appends the zstd frame; frees the builder
  *
- * Without memory the test program ends. The monotonic clock of the host was zero at
+ * If memory is exhausted, the test program ends. The monotonic clock of the host was zero at
  * BUILDER_BOOT_WALL_NS.
  */
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The output of another program, for tests that compare with what readelf, nm and others say.
+ * Runs another program and returns its output, for tests that compare with readelf, nm and others.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,9 @@
 
 #define COMMAND_OUTPUT_BYTES (64 * MIB)
 
-/* Appends what @command (for the shell) prints to @out. Its exit status; -1 when it could not run.
+/*
+ * Runs @command in a shell and appends its output to @out. Returns its exit status, or -1 if it
+ * could not run.
  */
 static inline int command_output(const char *command, struct bytes *out)
 {

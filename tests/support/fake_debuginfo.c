@@ -131,7 +131,7 @@ static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file,
 	return entry;
 }
 
-/* The file of @id for @kind, or NULL. The caller holds the lock. */
+/* Returns the file of @id for @kind, or NULL. The caller holds the lock. */
 static struct fake_debuginfo_file *find_kind(struct debuginfo_store *store,
 					     const struct debuginfo_key *key)
 {

@@ -60,7 +60,7 @@ unsigned int fake_debuginfo_opened(struct debuginfo_store *store, const struct e
 void fake_debuginfo_hold(struct debuginfo_store *store, const struct executable_id *id);
 /* Blocks readers of all files. */
 void fake_debuginfo_hold_all(struct debuginfo_store *store, bool hold);
-/* The number of blocked readers. */
+/* Returns the number of blocked readers. */
 unsigned int fake_debuginfo_held(struct debuginfo_store *store);
 /* Waits until a reader is blocked. */
 void fake_debuginfo_wait_held(struct debuginfo_store *store);

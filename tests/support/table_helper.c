@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes a test program its own table helper, as the server is: add this file to the test's SOURCES,
- * and let "/proc/self/exe" be the helper's program.
+ * Makes a test program its own table helper, like the server: add this file to the test's SOURCES,
+ * and use "/proc/self/exe" as the helper's program.
  */
 
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Seeds of tests with random input: others on every run, and always printed, so that a run that
- * failed can be repeated with HEARTH_TEST_SEED=NUMBER.
+ * Seeds for tests with random input. Each run has a new seed, which is printed, so that a failed
+ * run can be repeated with HEARTH_TEST_SEED=NUMBER.
  */
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "tests/support/unit.h"
 
-/* Of HEARTH_TEST_SEED, or a new one. Never 0, which xorshift generators do not leave. */
+/* Returns HEARTH_TEST_SEED, or a new seed. Never 0, which xorshift generators cannot leave. */
 static inline uint64_t test_seed(void)
 {
 	const char *text = getenv("HEARTH_TEST_SEED");

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What every unit test includes: cmocka with the headers that it needs before it, checks of our
- * return values, and a folder that goes away with the test:
+ * Included by every unit test: cmocka with the headers that it needs, checks of return values, and
+ * a folder that is removed after the test:
  *
  *   static void a_sentence(void **state)
  *   {
@@ -80,7 +80,7 @@ static inline int temp_folder_teardown(void **state)
 	return r;
 }
 
-/* @folder/@name, to be freed. */
+/* Returns @folder/@name, to be freed. */
 static inline char *path_in(const char *folder, const char *name)
 {
 	char *path = NULL;
@@ -90,7 +90,7 @@ static inline char *path_in(const char *folder, const char *name)
 	return path;
 }
 
-/* A file with this content in @folder; its path, to be freed. */
+/* Writes a file with this content to @folder. Returns its path, to be freed. */
 static inline char *write_file_in(const char *folder, const char *name, const void *data,
 				  size_t size)
 {
