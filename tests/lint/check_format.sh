@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails if clang-format would change a C file. To format all of them: tests/lint/check_format.sh --fix
+# Fails if clang-format would change a C file. To format all of them: tests/lint/check_format.sh
+# --fix
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

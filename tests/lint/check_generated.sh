@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Documentation and default configuration are printed by the programs; what is in the repository must be that.
+# Checks that the documentation and the default configuration in the repository equal the output of
+# the programs.
 #
-#   tests/lint/check_generated.sh BIN [--write]     with --write the files are made anew
+#   tests/lint/check_generated.sh BIN [--write]     --write: updates the files
 set -euo pipefail
 
 bin=${1:?the folder of the programs}

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks deploy/kubernetes without a cluster and without schemas from the network: fields that each kind requires,
-references within the manifests, what the pods may do, and that the programs accept their flags and variables.
+"""Checks deploy/kubernetes without a cluster and without schemas from the network: required fields
+of each kind, references within the manifests, privileges of the pods, and that the programs accept
+their flags and variables.
 
     check_kubernetes.py [--root DIR] [--bin DIR]
 
-Prints one line per finding, `file: KIND/NAME: what`, and exits 1 if there was any. --bin is the folder of the programs;
-without it their flags are not checked, and the output says so.
+Prints one line per finding, `file: KIND/NAME: fault`, and exits with 1 if there is any. --bin is
+the folder of the programs. Without it their flags are not checked, and a line of the output reports
+that.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import yaml
 
 FOLDER = "deploy/kubernetes"
 
-# kind -> apiVersion, and the fields without which the API refuses it.
+# kind -> apiVersion, and the fields without which the API refuses the object.
 KINDS = {
     "Namespace": ("v1", ["metadata.name"]),
     "Service": ("v1", ["metadata.name", "spec.selector", "spec.ports"]),
@@ -31,7 +33,7 @@ KINDS = {
     "Kustomization": ("kustomize.config.k8s.io/v1beta1", ["resources"]),
 }
 
-# What every container says about itself.
+# Fields that every container must have.
 CONTAINER_FIELDS = ["name", "image", "args", "resources.requests.cpu", "resources.requests.memory",
                     "resources.limits.memory", "volumeMounts"]
 SECURITY = [("allowPrivilegeEscalation", False), ("readOnlyRootFilesystem", True), ("capabilities.drop", ["ALL"])]
@@ -90,7 +92,7 @@ class Checker:
         return [tree for _, tree in self.objects if field(tree, "spec.template.spec.containers")]
 
     def check_service(self, tree):
-        """Some pod has its labels, and each port of its own under the name."""
+        """A service must select a pod, and each target port must be a named port of that pod."""
         selector = tree["spec"]["selector"].items()
         chosen = [pod for pod in self.pods() if selector <= pod["spec"]["template"]["metadata"]["labels"].items()]
         if not chosen:
@@ -109,9 +111,9 @@ class Checker:
             if not ports:
                 continue
             if field(container, f"{probe}.httpGet.path") != path:
-                self.report(f"{probe} does not ask for {path}")
+                self.report(f"{probe} does not request {path}")
             if field(container, f"{probe}.httpGet.port") not in ports:
-                self.report(f"{probe} asks no port of the container")
+                self.report(f"{probe} has no port of the container")
 
     def check_mounts(self, pod, container, claims):
         volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
@@ -119,7 +121,7 @@ class Checker:
             name = mount["name"]
             if name not in volumes and name not in claims:
                 self.report(f"mounts {name}, which is no volume")
-            # Of the host only the agent's own folder may be written to.
+            # The agent may write only to its folder on the host.
             host = field(volumes.get(name, {}), "hostPath.path")
             if host and host != "/var/lib/hearth-agent" and mount.get("readOnly") is not True:
                 self.report(f"may write to {host} of the host")
@@ -161,7 +163,7 @@ class Checker:
             self.check_flags(container)
 
     def check_flags(self, container):
-        """The program takes them, with files in place of those of the secrets."""
+        """The program must accept its flags, with temporary files instead of the secrets."""
         if not self.programs:
             return
         with tempfile.TemporaryDirectory(prefix="check-kubernetes-") as folder:

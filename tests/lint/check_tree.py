@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the compiler does not: who includes whom, licences, banned functions, that headers compile alone, that
-every module of common/ has a test, that every X-Hearth-* header is documented, hidden state, and that the tree holds
-nothing that is not the project.
+"""Checks rules that the compiler does not check: allowed includes, licences, banned functions, that
+headers compile alone, that every module of common/ has a test, that every X-Hearth-* header is
+documented, that no mutable object has file scope, and that the tree contains only files of the
+project.
 
     check_tree.py [--root DIR] [--build DIR] [--sizes]
 
-Prints one line per finding, `path:line: what`, and exits 1 if there was any. --build names a build folder: it has the
-generated headers, and libraries to look for mutable globals in; without it those two checks are left out and said to
-be. --sizes reports the longest files and functions; sizes are never an error.
+Prints one line per finding, `path:line: fault`, and exits with 1 if there is any. --build names a
+build folder, which has the generated headers and the libraries that are searched for mutable
+globals. Without it those two checks are skipped, and a note reports that. --sizes lists the longest
+files and functions; sizes are no error.
 """
 
 import argparse
@@ -23,8 +25,9 @@ TOP_LEVEL = {
     "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",
 }
 
-# Who may include whom: folder -> folders, or single headers. The longest key that is a prefix of the file's folder decides; a folder may
-# always include itself. What is not listed is an error: a new folder needs a decision.
+# The folders, or single headers, that each folder may include. The longest key that is a prefix of
+# a file's folder decides. A folder may always include itself. A folder without a key is an error: a
+# new folder needs a decision.
 MAY_INCLUDE = {
     "common": [],
     "proto": ["common"],
@@ -54,7 +57,7 @@ MAY_INCLUDE = {
     "symbolizer": ["symbolizer", "common", "proto"],
     "symbolizer/http": ["common"],
     "symbolizer/sqlite": ["common"],
-    # The interface, which engines implement: whoever stores or reads samples includes no engine.
+    # The interface that engines implement. Code that stores or reads samples includes no engine.
     "symbolizer/store": ["common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/flame": ["common"],
@@ -99,7 +102,8 @@ MAY_INCLUDE = {
     "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf", "deploy"],
 }
 
-# Folders of which others include one header only: folder -> header, and who may include all of it.
+# Folders with only one header for other folders: folder -> that header, and the folders that may
+# include all headers.
 PRIVATE = {
     "agent/unwind/x86_code": ("agent/unwind/x86_code/x86_code.h",
                               ["tests/unit/agent/unwind/x86_code", "tests/unwind_check", "tests/fuzz"]),
@@ -111,17 +115,17 @@ BANNED = {
     "system": "a shell", "alloca": "no bound", "setjmp": "jumps over cleanup", "longjmp": "jumps over cleanup",
 }
 
-# (function, file): why it is right there.
+# (function, file): the reason for the exception.
 BANNED_EXCEPT = {
     ("setjmp", "symbolizer/symbols/compile/demangle.c"): "the demanglers' callbacks have no other way to stop them",
     ("longjmp", "symbolizer/symbols/compile/demangle.c"): "the demanglers' callbacks have no other way to stop them",
 }
 
-# Put together here, so that this file does not find itself.
+# The words are composed here, so that the check does not find them in this file.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b"
                         r"|not yet imple" "mented|unimple" "mented")
 
-# Hosts that may be named. Everything else would be somebody's machine, or a link that dies.
+# Hosts that may be named. Any other host would be a private machine, or a link that may break.
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]*)")
 URL_HOSTS = re.compile(
     r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
@@ -129,19 +133,21 @@ URL_HOSTS = re.compile(
 
 HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 
-# A file of ours, by its whole path; not generated headers, those of libbpf, and placeholders (NAME.sh).
+# A full path of a file in the repository. Generated headers, headers of libbpf and placeholders
+# (NAME.sh) are excluded.
 NAMED_PATH = re.compile(r"(?<![\w/.$}-])(?:agent|symbolizer|common|bpf|proto|tests|deploy)/[\w/.-]*\.(?:c|h|def|proto|py|sh|js|md)\b")
 NOT_A_PATH = re.compile(r"\.(pb-c|skel)\.h$|^bpf/(bpf|libbpf|btf|bpf_\w+)\.h$|/NAME\.")
 NAMING_SUFFIXES = {".c", ".h", ".def", ".md", ".py", ".sh", ".proto"}
 
 CODE_SUFFIXES = {".c", ".h"}
 
-# clang-format fills code to 100 columns; comments and tables may be as wide as two files side by side allow.
+# clang-format breaks code at 100 columns, but not comments and literals.
 MAX_COLUMNS = 120
 SPDX_SUFFIXES = {".c", ".h", ".py", ".sh", ".js", ".mjs", ".css", ".cmake", ".proto", ".sql", ".def", ".yaml", ".yml"}
 BINARY_SUFFIXES = {".png", ".ico", ".elf", ".bin", ".gz", ".zst", ".debug", ".o", ".so"}
 
-# For the BPF compiler, and for the host build that puts its own helpers first: not for a plain C compiler.
+# Headers for the BPF compiler, and for the host build, which has its own helpers first: a plain C
+# compiler cannot compile them alone.
 HEADERS_NOT_ALONE = ("bpf/include/", "bpf/host/include/")
 
 
@@ -154,7 +160,9 @@ class Finding:
 
 
 def tracked_files(root):
-    """Files of the project: what git knows or would add; without git, everything but build folders."""
+    """Returns tracked files and those that git would add; without git, everything but build
+    folders.
+    """
     try:
         out = subprocess.run(
             ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z", "--cached", "--others",
@@ -167,7 +175,7 @@ def tracked_files(root):
 
 
 def strip_comments_and_texts(source):
-    """The same text with comments and literals blanked; line numbers stay."""
+    """Replaces comments and literals by blanks, and keeps line numbers."""
     token = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
     def blank(match):
@@ -200,7 +208,7 @@ def check_includes(path, source, root):
     folder = str(path.parent)
     rule = rule_for(folder)
     if rule is None:
-        yield Finding(path, 1, f"no rule says what '{folder}' may include: add one to {pathlib.Path(__file__).name}")
+        yield Finding(path, 1, f"no rule for the includes of '{folder}': add one to check_tree.py")
         return
     for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', source, re.M):
         target = match.group(1)
@@ -210,8 +218,8 @@ def check_includes(path, source, root):
         if target != header and not any(is_inside(folder, user) for user in [target_folder, *users]):
             yield Finding(path, line, f"of '{target_folder}' only '{header}' may be included")
         if target_folder == "." or target.startswith("../"):
-            # Test programs and workloads name their own neighbours, and generated files lie in no folder of ours;
-            # everything else includes from the top.
+            # Test programs and workloads include headers of their folder by name, and generated
+            # headers are in no folder of the repository. All other includes start from the top.
             is_neighbour = (root / path.parent / target).is_file()
             if target.startswith("../") or is_neighbour and not str(path).startswith("tests/"):
                 yield Finding(path, line, f"include from the top of the repository, not '{target}'")
@@ -227,7 +235,7 @@ def is_inside(folder, parent):
 
 
 def check_spdx(path, text):
-    # deploy/config/ is for users to change.
+    # Users edit the files in deploy/config/.
     if str(path).startswith("deploy/config/"):
         return
     if path.suffix in SPDX_SUFFIXES or path.name == "CMakeLists.txt":
@@ -241,7 +249,7 @@ def check_pragma_once(path, source):
 
 
 def check_layout(path, source):
-    """What holds in every file, also in the tables that clang-format would take apart."""
+    """Checks the layout of every file, including tables that are excluded from clang-format."""
     for number, line in enumerate(source.split("\n"), 1):
         if line != line.rstrip():
             yield Finding(path, number, "blanks at the end of the line")
@@ -273,7 +281,7 @@ def check_words(path, text, root):
             host = match.group(1).rstrip(".")
             if host and not URL_HOSTS.match(host):
                 yield Finding(path, number, f"names the host '{host}'")
-        # A path of the machine it was written on.
+        # A path of the author's machine.
         if str(root) != "/" and str(root) in line or re.search(r"(^|[\s\"'=(])/(home|Users)/\w+", line):
             yield Finding(path, number, "names a path of one machine")
 
@@ -283,7 +291,7 @@ def check_common_tests(files):
     for path in files:
         if path.suffix != ".c" or path.parts[0] != "common":
             continue
-        # A module may be spread over files that share its name: config_file.c is tested by test_config.c.
+        # Several files of a module may share a test: test_config.c also tests config_file.c.
         words = path.stem.split("_")
         tests = [f"tests/unit/{path.parent}/test_{'_'.join(words[:n])}.c" for n in range(len(words), 0, -1)]
         if not names.intersection(tests):
@@ -305,7 +313,7 @@ def check_headers_alone(files, root, build):
              f"-I{root}", f"-I{build}", "-x", "c", *compile_flags()]
 
     def compile_alone(path):
-        # Twice, which also shows a header that cannot be included again.
+        # Includes it twice, which also finds headers that cannot be included again.
         unit = f'#include "{path}"\n#include "{path}"\n'
         run = subprocess.run(["gcc", *flags, "-"], input=unit, capture_output=True, text=True)
         if run.returncode == 0:
@@ -318,7 +326,9 @@ def check_headers_alone(files, root, build):
 
 
 def check_mutable_globals(root, build):
-    """Symbols in .data, .bss or thread-local sections of our libraries, less those that are allowed by name."""
+    """Reports symbols in .data, .bss or thread-local sections of our libraries that are not allowed
+    by name.
+    """
     allowed = {}
     allow_file = root / "tests/lint/mutable_globals.allow"
     if allow_file.is_file():
@@ -335,17 +345,19 @@ def check_mutable_globals(root, build):
             match = row.match(line)
             if not match:
                 continue
-            # Function-local statics carry a number: name.12
+            # Names of function-local statics end in a number: name.12
             name = re.sub(r"\.\d+$", "", match.group(2))
             if name.startswith((".", "__")) or name in allowed:
                 continue
             yield Finding(archive.relative_to(build), 1,
-                          f"'{name}' is mutable and lives as long as the program: pass it, or list it with its reason "
-                          "in tests/lint/mutable_globals.allow")
+                          f"'{name}' is mutable and exists as long as the program: pass it as an argument, or list "
+                          "it with its reason in tests/lint/mutable_globals.allow")
 
 
 def function_lengths(stripped):
-    """(name, first line, lines) of functions: a body that starts and ends in the first column."""
+    """Yields (name, first line, lines) of functions: a body that starts and ends in the first
+    column.
+    """
     lines = stripped.splitlines()
     start = None
     for number, line in enumerate(lines, 1):
@@ -402,7 +414,7 @@ def check_file(path, root):
 
 
 def check_headers_documented(files, root):
-    """Every header of ours that the server sends or reads stands in the description of the API."""
+    """Every X-Hearth header that the server sends or reads must be in the description of the API."""
     documentation = root / "docs/http-api.md"
     described = set(HEARTH_HEADER.findall(documentation.read_text())) if documentation.is_file() else set()
     for path in files:
@@ -415,7 +427,9 @@ def check_headers_documented(files, root):
 
 
 def check_named_paths(path, text, names):
-    """A path of the repository that a document or a comment names must exist: files move, and sentences stay behind."""
+    """A path of the repository in a document or a comment must exist, because files are often
+    moved.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*#\s*include\b", line):
             continue
@@ -454,7 +468,7 @@ def main():
     if arguments.sizes:
         print_sizes(tracked_files(root), root)
     if not build:
-        print("note: no --build, headers and mutable globals were not looked at")
+        print("note: no --build, so headers and mutable globals were not checked")
     print(f"{len(findings)} findings")
     return 1 if findings else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of the tree with one fault each, which check_kubernetes must find."""
+"""Tests check_kubernetes with the manifests of the tree, each time with one fault."""
 
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ import check_kubernetes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# File, what is replaced, by what, and the words of the finding.
+# (file, old text, new text, expected words of the finding)
 FAULTS = [
     ("agent.yaml", "kind: DaemonSet", "kind: Daemonset", "unknown kind Daemonset"),
     ("agent.yaml", "apiVersion: apps/v1", "apiVersion: extensions/v1beta1", "apiVersion is not apps/v1"),
@@ -28,7 +28,7 @@ FAULTS = [
      "matchLabels:\n      app.kubernetes.io/name: agent", "does not select its own pods"),
     ("symbolizer.yaml", "runAsNonRoot: true", "runAsNonRoot: false", "may run as root"),
     ("symbolizer.yaml", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "readOnlyRootFilesystem is not"),
-    ("symbolizer.yaml", "path: /readyz", "path: /ready", "readinessProbe does not ask for /readyz"),
+    ("symbolizer.yaml", "path: /readyz", "path: /ready", "readinessProbe does not request /readyz"),
     ("symbolizer.yaml", "targetPort: http", "targetPort: web", "targetPort web is no port of the pod"),
     ("symbolizer.yaml", "  serviceName: symbolizer\n", "", "needs spec.serviceName"),
     ("symbolizer.yaml", "              memory: 9Gi\n", "", "needs resources.limits.memory"),
@@ -53,7 +53,7 @@ class CheckKubernetes(unittest.TestCase):
             (self.folder / file).write_text(text.replace(old, new, 1))
         return check_kubernetes.Checker(self.root, None).run()
 
-    def test_the_manifests_of_the_tree_are_sound(self):
+    def test_the_manifests_of_the_tree_have_no_findings(self):
         self.assertEqual(self.findings(), [])
 
     def test_each_fault_is_found(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trees with one fault each, which check_tree must find, and sound ones, in which it must find nothing."""
+"""Tests check_tree with trees that have one fault each, and with trees without faults."""
 
 import pathlib
 import shutil
@@ -23,7 +23,7 @@ SOUND = {
     "README.md": "see http://127.0.0.1:20416/ and https://hearth.example.com/\n",
 }
 
-# What is added or replaced, and the words of the one finding.
+# (added or replaced files, expected words of the finding)
 FAULTS = [
     ({"scratch/notes.md": "x\n"}, "does not belong at the top level"),
     ({"common/file.h": H + '#include "agent/config.h"\n'}, "'common' may not include 'agent'"),
@@ -83,10 +83,10 @@ class CheckTree(unittest.TestCase):
     def findings(self):
         return [str(finding) for finding in check_tree.check(self.root)]
 
-    def test_a_sound_tree_has_no_findings(self):
+    def test_a_tree_without_faults_has_no_findings(self):
         self.assertEqual(self.findings(), [])
 
-    def test_each_fault_is_found_where_it_is(self):
+    def test_each_fault_is_found_in_its_file(self):
         for files, expected in FAULTS:
             with self.subTest(expected=expected, files=list(files)):
                 self.empty()
