@@ -34,13 +34,13 @@ static void reload(void *arg, struct agent *agent)
 
 	r = options_parse(reloader->argc, reloader->argv, environ, stderr, next, message);
 	if (r != OPTIONS_RUN) {
-		log_error("cannot reload the configuration, going on as before: %s",
+		log_error("cannot reload the configuration, keeping the previous one: %s",
 			  r < 0 ? message : "the options print help or a version");
 		return;
 	}
 	if (agent_set_config(agent, next) < 0) {
 		agent_config_release(next);
-		log_error("cannot take over the configuration, going on as before");
+		log_error("cannot apply the new configuration, keeping the previous one");
 		return;
 	}
 	agent_config_release(&reloader->configs[reloader->current]);
@@ -50,7 +50,8 @@ static void reload(void *arg, struct agent *agent)
 }
 
 /*
- * To be called before any thread starts: threads inherit the mask. signalfd(2) reads the signals.
+ * Blocks the signals that the agent reads from a signalfd(2). Call it before any thread starts,
+ * because threads inherit the mask.
  */
 static void block_signals(void)
 {
@@ -65,10 +66,13 @@ static void block_signals(void)
 }
 
 /*
- * Large allocations are short-lived: a table that is compiled, a file that is uploaded. By default
- * glibc raises its threshold at the first of them and keeps such memory for the next one. With a
- * fixed threshold it is returned to the system when it is freed, and grows without being copied.
- * One arena, because each thread would keep its own although it allocates little.
+ * The agent's large allocations are short-lived: a table that is compiled, a file that is uploaded.
+ * By default, when the first of them is freed, glibc raises its threshold for mmap(2), so that it
+ * keeps the memory of later ones in the heap. With a fixed threshold, glibc maps each large
+ * allocation separately: free() unmaps it, and realloc() can use mremap(2) instead of copying.
+ *
+ * All threads share one arena. They allocate little, and an arena for each thread would keep
+ * unused memory.
  */
 static void keep_memory_small(void)
 {

@@ -118,8 +118,8 @@ static struct bpf_program *walk_program(const struct hearth_bpf *skeleton)
 int bpf_off_cpu_attach(struct hearth_bpf *skeleton, struct bpf_off_cpu *off_cpu)
 {
 	/*
-	 * Attach to thread creation first: a thread created meanwhile then has its memory before it
-	 * leaves a CPU for the first time.
+	 * Attach to thread creation first: a thread that is created between the two calls then has
+	 * its state in the map before it leaves a CPU for the first time.
 	 */
 	if (attach_to_threads(skeleton, off_cpu) == 0)
 		off_cpu->on_switch = bpf_program__attach(skeleton->progs.hearth_on_switch);

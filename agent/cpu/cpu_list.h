@@ -17,7 +17,8 @@ int cpu_list_parse(const char *text, struct cpu_vec *cpus);
 int cpu_list_online(struct cpu_vec *cpus);
 
 /*
- * Appends the CPUs to sample. If @wanted is "", these are all online CPUs except those that the
- * administrator isolated (isolcpus, nohz_full); else the online CPUs of @wanted, isolated or not.
+ * Appends the CPUs that are to be sampled. If @wanted is "", these are all online CPUs except those
+ * that the administrator isolated (isolcpus, nohz_full); else the online CPUs of @wanted, isolated
+ * or not.
  */
 int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus);

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * A thread that reads the files of walks over all threads of the host, one file at a time.
+ * A thread of the agent that reads the files of walks, one file at a time. A walk is one run of a
+ * BPF iterator over all threads of the host (bpf/off_cpu_walk.bpf.c).
  *
- * While the file is read, the kernel visits the threads and copies stacks of other processes. A
+ * During read(2) of the file, the kernel visits the threads and copies stacks of other processes. A
  * page of a stack may be on a swap device that does not answer, or another process may have to
- * supply it (userfaultfd); then the read waits without end. The caller waits a bounded time for the
- * next bytes and tries again later. Call the functions from one thread.
+ * supply it (userfaultfd). Then read(2) may never return. Therefore the caller waits only a bounded
+ * time for the next bytes, and tries again later. Call the functions from one thread.
  */
 
 #include <stdbool.h>
@@ -23,8 +24,8 @@ struct walk_thread;
 int walk_thread_new(bool keep_capabilities, struct walk_thread **ret_thread);
 
 /*
- * Ends the thread. If it is still reading, it is detached and keeps its memory and file until the
- * process ends.
+ * Ends the thread. If read(2) has not returned, detaches the thread instead; its memory and file
+ * are then kept until the process ends.
  */
 struct walk_thread *walk_thread_free(struct walk_thread *thread);
 
@@ -43,8 +44,8 @@ ssize_t walk_thread_next(struct walk_thread *thread, uint64_t patience_ns,
 			 const uint8_t **ret_bytes);
 
 /*
- * CPU time of the thread in ns, as of the last returned bytes. The kernel spends nearly all of it
- * in the walks.
+ * CPU time of the thread in ns, measured when it read the last returned bytes. Nearly all of it is
+ * time that the kernel spends in walks.
  */
 uint64_t walk_thread_cpu_ns(const struct walk_thread *thread);
 

@@ -8,8 +8,8 @@
 #include "common/scoped.h"
 
 /*
- * Most entries. Each container has one. Entries of containers that have ended are never used again,
- * so when the table is full all entries are removed.
+ * Maximum number of entries. Each container has one. Entries of containers that have ended are
+ * never used again, so when the table is full all entries are removed.
  */
 #define MAX_CGROUPS 4096
 

@@ -12,7 +12,7 @@
 #include "common/vec.h"
 
 /*
- * Most executable mappings that are kept of a process, 88 bytes each. The kernel allows 65530
+ * Maximum number of executable mappings kept of a process, 88 bytes each. The kernel allows 65530
  * mappings of all kinds (vm.max_map_count).
  */
 #define MAX_MAPPINGS 65536

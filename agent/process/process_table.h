@@ -57,7 +57,7 @@ struct process_label {
 	string_id value;
 };
 
-/* Most labels of a process: container_id, pod_uid, unit, service. */
+/* Maximum number of labels of a process: container_id, pod_uid, unit, service. */
 #define PROCESS_MAX_LABELS 4
 
 /* The path from which a sampled executable is mapped, as it was sent to the server. */

@@ -21,8 +21,8 @@ static int apply_fork(struct process_table *table, const struct process_event *e
 	if (!parent)
 		return 0;
 	/*
-	 * The BPF program of the fork has given the child the set of mappings of its parent
-	 * (bpf/process_events.bpf.c).
+	 * At the fork, a BPF program has copied the parent's entry in the BPF maps to the child, so
+	 * the child has the parent's set of mappings (bpf/process_events.bpf.c).
 	 */
 	child->published = parent->published;
 	return process_image_copy(child, parent);
@@ -73,7 +73,10 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		r = process_table_adopt(table, event->pid, &process);
 		return r == -ENOMEM ? r : 0;
 	}
-	/* The first file mapped after an exec is the program. Loader and libraries follow. */
+	/*
+	 * After an exec the kernel maps the program first, and the loader and libraries later. The
+	 * path of anonymous memory is "//anon".
+	 */
 	if (!process->executable_path && event->path[0] == '/' && event->path[1] != '/') {
 		bool deleted;
 
@@ -84,7 +87,7 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		if (r < 0 && r != -ENOSPC)
 			return r;
 	}
-	/* A process that is not published has no samples: the BPF maps need not have it. */
+	/* A process without samples is not published, so its entry need not be updated. */
 	r = process->published ? process_table_want_publish(table, process) : 0;
 	if (r < 0)
 		return r;
@@ -117,7 +120,10 @@ static void end_process(struct process_table *table, struct process *process)
 	process_table_note_exit(table, process);
 	if (process->number)
 		return;
-	/* It has no sample, and none can follow: samples and events are processed by time. */
+	/*
+	 * The process has no sample, and none can follow, because samples and events are processed
+	 * in order of time.
+	 */
 	hash_table_remove(table->by_pid, &pid);
 	process_image_free(&table->context, process);
 }
@@ -129,8 +135,8 @@ static void apply_exit(struct process_table *table, const struct process_event *
 	if (!process)
 		return;
 	/*
-	 * The main thread has exited, and others may run on. process_table_sweep() detects when
-	 * they have exited.
+	 * The main thread has exited, and other threads may still run. process_table_sweep()
+	 * detects when they have exited.
 	 */
 	if (process->number && process->has_threads && proc_has_live_threads(process->pid)) {
 		process->leader_exited = true;

@@ -22,35 +22,39 @@ struct process_table {
 	struct process_rules rules;
 	struct process_observer observer;
 	struct process_table_stats stats;
-	struct hash_table *by_pid; /* uint32_t -> struct process * */
-	struct process *retired;
-	/* pids to be published, in order of request: busy processes are sampled first */
+	struct hash_table *by_pid; /* uint32_t -> struct process *: live images */
+	struct process *retired;   /* list of retired images, the last retired one first */
+	/*
+	 * pids of processes to be published, in order of request: a busy process is sampled, and
+	 * therefore requested, earlier
+	 */
 	struct pid_vec wanting;
-	size_t next_wanting;
+	size_t next_wanting; /* index of the first pid that was not taken yet */
 	uint64_t current_window;
-	uint64_t scan; /* number of the last scan of /proc */
-	uint64_t compaction;
-	uint32_t next_number;
+	uint64_t scan;        /* number of the last scan of /proc */
+	uint64_t compaction;  /* number of the last move of strings to a new table */
+	uint32_t next_number; /* to be assigned to the next image with a sample */
 };
 
 /* The live image of @pid, or NULL. */
 struct process *process_table_lookup(const struct process_table *table, uint32_t pid);
 
-/* Starts a new, empty image for @pid, and retires the one that it had. 0 or -ENOMEM. */
+/* Starts a new, empty image for @pid, and retires its previous image. 0 or -ENOMEM. */
 int process_table_start_image(struct process_table *table, uint32_t pid,
 			      struct process **ret_process);
 
-/* Notes that the process has ended. Its image is kept for its last samples. */
+/* Marks the process as exited. Its image is kept for samples that are processed later. */
 void process_table_note_exit(struct process_table *table, struct process *process);
 
 /*
- * Applies a PROCESS_EXECED event: starts a new image with the labels of the one before. 0 or
+ * Applies a PROCESS_EXECED event: starts a new image with the labels of the previous one. 0 or
  * -ENOMEM.
  */
 int process_table_apply_exec(struct process_table *table, const struct process_event *event);
 
 /*
- * Makes an image from /proc for a process that started before the agent, or after a loss of events.
- * 0, -ENOMEM, or another negative errno, such as -ESRCH: there is no such process.
+ * Makes an image from /proc for a process without events: it started before the agent, or its
+ * events were lost. 0, -ENOMEM, or another negative errno, such as -ESRCH: there is no such
+ * process.
  */
 int process_table_adopt(struct process_table *table, uint32_t pid, struct process **ret_process);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The open window. It turns samples into rows {series, stack, slot} -> value, and numbers every
- * process, stack and executable for the wire. Closing it gives a struct window for the encoder.
+ * Collects the samples of one aggregation window, the open window. Converts them to rows
+ * {series, stack, slot} -> value. Assigns a number to every process, stack and executable; batches
+ * contain these numbers. collector_close() returns the content as a struct window for the encoder.
  * Used by the agent's main thread.
  */
 
@@ -21,18 +22,20 @@ struct collector_options {
 	struct string_table *strings;
 	struct frame_resolver *frames;
 	uint64_t on_cpu_period_ns;
-	bool keep_cpus_apart;      /* on-cpu */
-	bool keep_wait_cpus_apart; /* off-cpu */
+	bool keep_cpus_apart;      /* on-cpu: series have the number of the CPU */
+	bool keep_wait_cpus_apart; /* the same for off-cpu */
 };
 
 struct collector_stats {
 	uint64_t samples; /* added to windows */
 	uint64_t rows;
-	/* samples with only the hash of a stack that is not known */
+	/* samples without frames whose stack hash is not known: counted without a stack */
 	uint64_t stacks_lost;
-	uint64_t execs_missed;    /* seen by the count in samples, without an event */
-	uint64_t stacks_dropped;  /* memory ran out: counted without a stack */
-	uint64_t numbers_evicted; /* of stacks and series, to make room */
+	/* execs without an event, detected by the exec count in samples */
+	uint64_t execs_missed;
+	uint64_t stacks_dropped; /* samples counted without a stack because memory ran out */
+	/* recently used numbers of stacks and series, removed because a table was full */
+	uint64_t numbers_evicted;
 };
 
 int collector_new(const struct collector_options *options, struct collector **ret_collector);
@@ -55,9 +58,9 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 
 /*
  * Adds a sample. A wait (off-cpu) becomes one row per second, each in the slot in which that second
- * ends. A sample with ABI_SAMPLE_DEFINITION only adds its stack. With ABI_SAMPLE_WITH_WAIT, @frames is
- * the struct abi_wait of a wait that stands for skipped ones. 0 or -ENOMEM (if possible, the sample
- * is counted without its stack instead).
+ * ends. A sample with ABI_SAMPLE_DEFINITION only adds its stack. With ABI_SAMPLE_WITH_WAIT, @frames
+ * points to a struct abi_wait: this wait also represents waits that the kernel side skipped. If
+ * there is no memory for the stack, the sample is counted without it. 0 or -ENOMEM.
  */
 int collector_add(struct collector *collector, const struct abi_sample *sample,
 		  const struct abi_frame *frames);
@@ -88,7 +91,7 @@ bool collector_find_stack(const struct collector *collector, uint64_t sample_has
  */
 void collector_set_period(struct collector *collector, uint64_t period_ns);
 
-/* Whether the window should be closed now, even if its time is not over. */
+/* Whether the window must be closed now, before its time is over, because it is full. */
 bool collector_is_full(const struct collector *collector);
 
 /*
@@ -107,9 +110,13 @@ int collector_supplement(struct collector *collector, const uint32_t *stacks, si
 struct definitions *collector_definitions(struct collector *collector);
 void collector_stats(const struct collector *collector, struct collector_stats *ret_stats);
 
-/* Call it if a batch was dropped or the server lost numbers: see definitions_forget(). */
+/*
+ * Marks definitions as not sent. Call it if a batch was dropped, or, with @all, if the server lost
+ * its numbers: see definitions_forget().
+ */
 void collector_forget(struct collector *collector, bool all);
 
+/* The number of the open window. */
 uint64_t collector_window(const struct collector *collector);
 
 DEFINE_SCOPED(struct collector *, collector_free);

@@ -26,7 +26,7 @@
 #define FOLDER_MODE      0700
 #define FILE_MODE        0600
 
-/* The least space of a file on disk. */
+/* The smallest space that a file takes on disk. */
 #define BLOCK_BYTES UINT64_C(4096)
 
 /* The maps cannot hold more. */

@@ -15,7 +15,10 @@
 /* Linkers make far fewer. The code of further segments is ignored. */
 #define MAX_RANGES 64
 
-/* Most signal frames for which the byte before them is covered. A C library has at most two. */
+/*
+ * Maximum number of signal frames for which the byte before them is covered. A C library has at
+ * most two.
+ */
 #define MAX_SIGNAL_FRAMES 16
 
 struct range {

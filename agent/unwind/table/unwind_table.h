@@ -8,14 +8,14 @@
  *   rows[n_rows]              by rising address
  *   rules[n_rules]            rule 0 is always {UNWIND_CFA_NONE}
  *
- * Page 0 begins at base_address, a multiple of 4 KiB. Each page begins with a row, which repeats the
- * last rule of the previous page if nothing changes there. So a lookup needs one page only.
+ * Page 0 begins at base_address, a multiple of 4 KiB. Each page begins with a row, which repeats
+ * the last rule of the previous page if nothing changes there. So a lookup needs one page only.
  */
 
 #include "bpf/abi/unwind_table.h"
 #include "common/elf/elf_file.h"
 
-/* Most rows of a table. libLLVM has 0.5 million rows, ClickHouse 2.8 million. */
+/* Maximum number of rows of a table. libLLVM has 0.5 million rows, ClickHouse 2.8 million. */
 #define UNWIND_MAX_ROWS (64u << 20)
 
 struct unwind_table {

@@ -31,8 +31,8 @@
 #define MAX_CODE_BYTES (64 * MIB)
 
 /*
- * Most runs of code with FDEs. A run ends at a gap, or where FDEs are not in the order of
- * addresses.
+ * Maximum number of runs of code with FDEs. A run ends at a gap, or where FDEs are not in the order
+ * of addresses.
  */
 #define MAX_RUNS (1u << 20)
 

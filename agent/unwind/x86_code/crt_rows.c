@@ -13,7 +13,7 @@
 /* Size of _init and _fini. libcrypto's has 28 bytes. */
 #define INIT_BYTES 64
 
-/* Most entries of the dynamic section that are read. Libraries have 30. */
+/* Maximum number of entries of the dynamic section that are read. Libraries have 30. */
 #define MAX_DYNAMIC 128
 
 /*

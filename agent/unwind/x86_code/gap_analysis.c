@@ -6,7 +6,7 @@
 
 #define FUNCTION_ALIGNMENT 16
 
-/* Most instructions that are decoded for each byte of code. An instruction has 3 to 4 bytes. */
+/* Maximum number of decoded instructions per byte of code. An instruction has 3 to 4 bytes. */
 #define STEPS_PER_BYTE 2
 
 /* Cases of a switch are behind the jump that leads to them, within this distance. */
@@ -155,8 +155,8 @@ static uint32_t end_of_unreached(const struct gap_analysis *analysis, uint32_t o
 
 /*
  * The next address, from @offset on, at which a function may begin: behind an accepted function and
- * padding, at a multiple of 16. Code farther from accepted functions may be data, in which a function
- * can always be found.
+ * padding, at a multiple of 16. Code farther from accepted functions may be data, in which a
+ * function can always be found.
  */
 static uint32_t next_guess(const struct gap_analysis *analysis, uint32_t offset)
 {

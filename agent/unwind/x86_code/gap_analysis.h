@@ -2,17 +2,18 @@
 #pragma once
 
 /*
- * Computes unwind rows for a range of x86-64 code between functions with FDEs: hand-written assembly.
+ * Computes unwind rows for x86-64 code that no FDE covers: usually hand-written assembly between
+ * functions with FDEs.
  *
- * The caller names addresses at which a function may begin. gap_analysis_try() follows all paths from
- * such an address. It accepts the function if no path contradicts it, and at least one path confirms
- * it: a return at which the stack pointer is at the return address. A wrong start (data, or the
- * middle of a function that has a frame) is not confirmed in this way. A rejected function leaves no
- * trace. If two functions have the same instruction with different frames, the one that is tried
- * later is rejected.
+ * The caller names addresses at which a function may begin. gap_analysis_try() follows all paths
+ * from such an address. It accepts the function if no path contradicts it, and at least one path
+ * confirms it: a return at which the stack pointer is at the return address. A wrong start (data,
+ * or the middle of a function that has a frame) is not confirmed in this way. A rejected function
+ * adds no rows. If two functions have the same instruction with different frames, the one that is
+ * tried later is rejected.
  *
- * The number of decoded instructions is bounded for each range; beyond the bound nothing more is
- * accepted. Opens no files.
+ * The number of decoded instructions is bounded for each range. At the bound, the analysis accepts
+ * no more functions. Opens no files.
  */
 
 #include "agent/unwind/x86_code/code_range.h"
@@ -32,8 +33,8 @@ struct gap_analysis *gap_analysis_free(struct gap_analysis *analysis);
 int gap_analysis_begin(struct gap_analysis *analysis, const struct code_range *code);
 
 /*
- * Tries a function that begins at @start, according to a symbol, a pointer or a call. Functions that
- * it calls are tried as well. 1: accepted; 0: rejected; -ENOMEM.
+ * Tries a function that begins at @start, according to a symbol, a pointer or a call. Functions
+ * that it calls are tried as well. 1: accepted; 0: rejected; -ENOMEM.
  */
 int gap_analysis_try(struct gap_analysis *analysis, uint64_t start);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/x86_code/gap_trial.h"
 
-/* Most switches in the functions of one range. All of dav1d has 400. */
+/* Maximum number of switches in the functions of one range. The whole of dav1d has 400. */
 #define MAX_SWITCHES 4096
 
 /* The only encoding that compilers and assemblers write. */
@@ -129,9 +129,9 @@ static int branch(struct gap_analysis *analysis, const struct x86_instruction *i
 }
 
 /*
- * "push rbp; mov rbp, rsp" begins a function, with the return address next to the saved rbp. If more
- * is on the stack, then the code before has pushed a return address itself, as V8's builtins do
- * before they jump to another builtin.
+ * "push rbp; mov rbp, rsp" begins a function, with the return address next to the saved rbp. If
+ * more is on the stack, then the code before has pushed a return address itself, as V8's builtins
+ * do before they jump to another builtin.
  */
 static bool begins_frame_late(const struct gap_analysis *analysis, uint32_t offset,
 			      const struct frame_state *before,
@@ -224,8 +224,8 @@ static int follow(struct gap_analysis *analysis, struct code_position from,
 }
 
 /*
- * As follow(), for code that may be unreachable, such as behind a call that never returns. If it is
- * contradicted, it is undone.
+ * Like follow(), for code that may be unreachable, such as behind a call that never returns. If a
+ * path contradicts the trial, undoes the changes made here and marks the result as uncertain.
  */
 static int follow_if_consistent(struct gap_analysis *analysis, struct code_position from)
 {
@@ -256,8 +256,8 @@ static int follow_behind_calls(struct gap_analysis *analysis)
 }
 
 /*
- * All paths of a function may end in switches. Then the first case, which is behind the jump, has to
- * return as a function does.
+ * All paths of a function may end in switches. Then the first case, which is behind the jump, has
+ * to return as a function does.
  */
 static int follow_first_cases(struct gap_analysis *analysis)
 {
