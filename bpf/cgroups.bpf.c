@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Computes one number from the cgroups of a process in all hierarchies. The agent reads
- * /proc/PID/cgroup once for each number instead of once for each process.
+ * Computes a hash of the cgroups of a process in all hierarchies. Processes in the same cgroups
+ * have the same hash, so the agent reads /proc/PID/cgroup once for each hash instead of once for
+ * each process.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 
-/* Version 2, the 14 controllers of version 1, and named hierarchies. */
+/*
+ * Maximum number of hierarchies: the one of cgroup version 2, one for each of the 14 controllers of
+ * version 1, and some named hierarchies.
+ */
 #define MAX_HIERARCHIES 24
 
 /*
- * A helper reads the fields, because the addresses come from lists, which the verifier cannot
- * follow.
+ * BPF_CORE_READ() reads the fields with a helper. Direct accesses are not possible, because the
+ * verifier does not know the type of an address that is computed from a list entry.
  */
 static __always_inline __u64 add_cgroup(__u64 hash, struct cgrp_cset_link *link)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Updates the maps at the moment of a fork, exec, mapping or exit, because the agent learns of it
- * later. A child inherits its parent's mappings. An exec invalidates the mappings known so far, and
- * so does a mapping that replaces code.
+ * Updates the maps at the moment of a fork, exec, mapping or exit, because the agent reads these
+ * events later. A fork copies the parent's entry to the child. An exec removes the entry. A mapping
+ * that replaces code invalidates the old mappings of its address range.
  */
 #include "bpf/include/chunk_search.bpf.h"
 
@@ -25,7 +25,8 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 		return 0;
 	parent_pid += read_before(copy_words(&to, from, sizeof(to) / sizeof(word)));
 	/*
-	 * Otherwise the agent has replaced the entry, and will write one for the child when it is
+	 * Do not use the copy if the entry was replaced while it was copied, or if it is for an
+	 * earlier image of the parent. The agent writes an entry for the child when the child is
 	 * sampled.
 	 */
 	if (bpf_map_lookup_elem(&processes, &parent_pid) != from ||
@@ -76,10 +77,13 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
 }
 
 /*
- * The kernel has chosen the address range of a new mapping, for example the whole range of a
- * library, so nothing is mapped there any more. (The tracepoint exists since 5.8. It is not called
- * if a program requests a fixed address. A program that maps over code with a fixed address, such
- * as one that moves its code to larger pages, has the same code there.)
+ * Called when the kernel has chosen the address range of a new mapping, for example for a whole
+ * library. Nothing is mapped in such a range. So if the entry still has code there, the process has
+ * unmapped that code, and the program marks the range as replaced.
+ *
+ * The tracepoint exists since 5.8. The kernel does not call it if a program requests a fixed
+ * address. Programs that map over their code at a fixed address, for example to move it to larger
+ * pages, have the same code there, so the entry stays correct.
  */
 SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(hearth_on_unmapped_area, unsigned long address, struct vm_unmapped_area_info *info)
@@ -96,12 +100,11 @@ int BPF_PROG(hearth_on_unmapped_area, unsigned long address, struct vm_unmapped_
 	if (process->exec_count != next)
 		return 0;
 	/*
-	 * If the agent is writing an entry now without knowing of this mapping, its entry has the
-	 * old count and is not used.
-	 */
-	/*
-	 * Only the lower half is incremented, so that a program that constantly loads and unloads
-	 * libraries does not seem to have executed another program.
+	 * Increment the count: if the agent is just writing an entry without this mapping, that
+	 * entry has the old count and is not used.
+	 *
+	 * Increment the lower half only. The upper half counts execs, and a program that constantly
+	 * loads and unloads libraries must not change it.
 	 */
 	next = (next & ~(ABI_EXEC_STEP - 1)) | ((next + 1) & (ABI_EXEC_STEP - 1));
 	if (execs)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Begins a sample (the task's identity) and ends it (the way into the ring buffer).
+ * The first and the last step of a sample: fills the header with the identity of the task and finds
+ * its process; writes the finished sample to the ring buffer.
  */
 #include "bpf/include/map_reuse.bpf.h"
 #include "bpf/include/sample.bpf.h"
@@ -83,8 +84,8 @@ struct image {
 };
 
 /*
- * Copies the fields of an entry that the sample needs. The result depends on every value that was
- * read.
+ * Copies the fields of an entry that the sample needs. Returns a value that depends on every value
+ * that was read, for read_before().
  */
 static __always_inline __u64 copy_process(const struct abi_process *process, struct sample *sample,
 					  struct image *ret_image)
@@ -157,8 +158,9 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 }
 
 /*
- * Cuts are counted when the sample is sent, not when unwinding stops, because a deferred read or
- * the agent may still complete the stack.
+ * Counts an incomplete stack by the reason for which it was cut. Called when the sample is sent,
+ * not when unwinding stops, because a deferred read (deferred.bpf.c) or the agent may still
+ * complete the stack.
  */
 static __always_inline void count_cut(__u8 cut)
 {
@@ -188,7 +190,10 @@ __hidden int sample_submit(struct sample *sample)
 
 	/* The flag may be left from an attempt that failed. */
 	sample->header.flags &= ~ABI_SAMPLE_FULL;
-	/* Unresolved pcs are meaningful only within one image of one process. */
+	/*
+	 * Unresolved pcs identify code only within one image of one process, so the hash must
+	 * depend on the image too.
+	 */
 	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
 		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
 		       0x9e3779b97f4a7c15ULL;

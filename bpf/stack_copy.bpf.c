@@ -10,17 +10,21 @@
 #include "common/frame.h"
 
 /*
- * An address outside all known mappings is as often wrong as it belongs to a library that was
- * loaded a moment ago. In the first case the copy is useless. So the number of these copies per
- * second is limited on each CPU, per process and in total. Without the limit per process, one
- * process with code that has no unwind rows (an emulator, a JIT) would use up the copies of all
- * others. Copies of new processes are not limited, because a process is new only once.
+ * A pc outside all known mappings has one of two causes, which are about equally frequent: the pc
+ * is wrong, so that a copy is useless, or it is in a library that was loaded a moment ago.
+ * Therefore the number of these copies per second is limited on each CPU, per process and in total.
+ * Without the limit per process, one process with code that has no unwind rows (an emulator, a JIT)
+ * would use up the total. Copies of new processes are not limited, because a process is new only
+ * once.
  */
 #define DOUBTFUL_COPIES_PER_S            64
 #define DOUBTFUL_COPIES_OF_PROCESS_PER_S 16
 #define SECOND_SHIFT                     30 /* of ns: 1.07 s */
 
-/* Processes that share an entry take it from each other. Then only the total limit applies. */
+/*
+ * Entries for processes, by pid modulo the number of entries. A process that uses an entry resets
+ * the count of another process in it, so only the total limit applies to the two.
+ */
 #define QUOTA_PROCESSES 64
 #define QUOTA_OF_ALL    QUOTA_PROCESSES
 
@@ -65,7 +69,7 @@ static __always_inline bool wants_copy(const struct sample *sample)
 	if (header->flags & (ABI_SAMPLE_KERNEL_THREAD | ABI_SAMPLE_WITHOUT_STACK) ||
 	    sample->registers.entry_pc == 0)
 		return false;
-	/* The agent could not unwind it either. */
+	/* The agent cannot unwind 32-bit code either. */
 	if (sample->registers.is_32_bit)
 		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0)
@@ -81,9 +85,8 @@ struct stack_span {
 };
 
 /*
- * The main thread's stack ends where the kernel put the program's arguments; the end of other
- * threads' stacks is not known. Absent pages are skipped: the innermost one, which the function is
- * about to touch for the first time, or some in the middle of a large array.
+ * Finds the part of the stack to copy. The main thread's stack ends where the kernel put the
+ * program's arguments. The end of other threads' stacks is not known.
  */
 static __always_inline struct stack_span find_stack(const struct sample *sample)
 {
@@ -112,9 +115,13 @@ static __always_inline bool is_large(const struct stack_span *span)
 }
 
 /*
- * Results are written to memory at once: verifiers before 5.12 follow each value that a branch
- * gives to a variable, but not values in memory. If the end of the stack is not known, pages after
- * it count as absent.
+ * Copies the stack and skips absent pages. A page may be absent because the function has not
+ * touched it yet (the innermost page), or because it is in the middle of a large array. If the end
+ * of the stack is not known, pages after the end count as absent.
+ *
+ * The loop stores its results in memory, not in variables: verifiers before 5.12 check the rest of
+ * the program once for each value that a branch may give to a variable, but do not distinguish
+ * values in memory.
  */
 static __always_inline void copy_stack(struct sample *sample, struct abi_stack_copy *copy,
 				       const struct stack_span *span, const __u32 n_pieces)
@@ -137,7 +144,7 @@ static __always_inline void copy_stack(struct sample *sample, struct abi_stack_c
 	}
 }
 
-/* @stack_bytes, a compile-time constant, is the room for the stack. */
+/* @stack_bytes: space for the stack in the record, a compile-time constant. */
 static __always_inline int submit_copy_of(struct sample *sample, const struct stack_span *span,
 					  const __u32 stack_bytes)
 {
@@ -173,7 +180,10 @@ static __always_inline int submit_copy(struct sample *sample)
 {
 	struct stack_span span = find_stack(sample);
 
-	/* When the agent starts, every process is new. Copies must not crowd out other samples. */
+	/*
+	 * When the agent starts, every process is new. Stop copying at half of the ring buffer, so
+	 * that space is left for other samples.
+	 */
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= 2ULL * config.ring_wakeup_bytes)
 		return -1;
 	if (is_large(&span) && submit_copy_of(sample, &span, ABI_STACK_COPY_BYTES) == 0)
@@ -189,7 +199,10 @@ __hidden int sample_deliver(struct sample *sample)
 		return 0;
 	if (sample->n_missing > 0) {
 		count_many(ABI_COUNTER_NO_TABLE, sample->n_missing);
-		/* Frame pointers may have led to a false end of the stack. */
+		/*
+		 * The frames without rows were unwound by frame pointers, which may have led to a
+		 * false end of the stack.
+		 */
 		if (sample->header.cut == STACK_CUT_NONE)
 			sample->header.cut = STACK_CUT_NO_ROW;
 	}

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Unwind tables in BPF maps are paged: a table is in a file, divided into chunks of 4 KiB, and only
- * the chunks that stacks use are resident here.
+ * Unwind tables in BPF maps are paged: a table is in a file, divided into chunks of 4 KiB. Only the
+ * chunks that stacks use are in the maps (resident).
  *
- *   unwind_pool      slots of 4 KiB, 64 per part. A part is the inner map of one element of the
- *                    array of maps. The agent adds parts as it needs them, and reads and writes
- *                    them through a memory mapping.
+ *   unwind_pool      array of maps. Each inner map, a part, is an array of 64 slots of 4 KiB. The
+ *                    agent adds parts as it needs them, and reads and writes them through a memory
+ *                    mapping.
  *   unwind_regions   (executable, address / 256 KiB) -> directory: which slot holds the rows of
  *                    each code page
  *   unwind_tables    executable -> which code pages its table covers. Read only for a page that is
@@ -17,12 +17,13 @@
  *
  *   rules        the first UNWIND_RULE_SLOTS slots: rule r of all executables is in slot r / 256.
  *                Equal rules of all executables are stored once.
- *   directories  15 of them, after 256 bytes that stay 0 so that readers cannot mistake cells for
- *                the head of a chunk. A directory has one cell for each of 64 units. A unit is a
- *                code page of 4 KiB, or a 64-byte piece of a code page that has more rows than a
- *                chunk holds (compilers generate none). The cell is the slot of the chunk with the
- *                unit's rows; 0: not resident; UNWIND_CELL_DIRECTORY + d: directory d has the
- *                page's pieces. Directory d is the (d % 16)th in slot d / 16.
+ *   directories  15 directories of 256 bytes, after 256 bytes that stay 0 so that readers cannot
+ *                mistake cells for the head of a chunk. A directory has one cell for each of 64
+ *                units. A unit is a code page of 4 KiB, or a 64-byte piece of a code page that has
+ *                more rows than a chunk holds (compilers generate no such page). The cell is the
+ *                slot of the chunk with the unit's rows; 0: not resident; UNWIND_CELL_DIRECTORY +
+ *                d: directory d has the page's pieces. Directory d begins at byte 256 * (d % 16)
+ *                of slot d / 16.
  *   a row chunk  struct abi_unwind_chunk
  *
  * Readers take no lock, and the agent reuses slots at once, without waiting for readers. Therefore
@@ -31,11 +32,11 @@
  * and cells need no such check: a stale one leads to a chunk of another owner or range, which has
  * the same effect as a page that is not resident. arm64 requires this order of accesses:
  *
- *   agent    owner = 0; fence; rows, rules that no chunk uses any more; owner = new generation
- *            (release)
- *   reader   owner; everything else of the chunk, the rule, and the owner again, each at an address
- *            that is computed from the value read before (unwind_rule.bpf.h, zero_after()), which
- *            orders the reads on every machine
+ *   agent    writes 0 to the owner; fence; writes the rows, and rules that no chunk uses any more;
+ *            writes the new owner (store-release)
+ *   reader   reads the owner; then everything else of the chunk; then the rule; then the owner
+ *            again. Each address is computed from the value read before (unwind_rule.bpf.h,
+ *            zero_after()), which orders the reads on every machine
  *
  * Rules are written before the owner of the chunk that uses them, and change only while no chunk
  * uses them.
@@ -63,12 +64,12 @@
 #define UNWIND_DENSE_UNIT_SHIFT 6 /* pieces of a code page with more rows than a chunk */
 
 /*
- * Rows of consecutive units. The rows of unit u (address >> unit_shift), which is first_unit or up
- * to n_units - 1 after it, are
+ * Rows of the units first_unit .. first_unit + n_units - 1. The unit of an address has the number
+ * address >> unit_shift. The rows of unit u are (12 is UNWIND_CHUNK_FIRST_HALF)
  *
  *   rows[halves[12 + u - first_unit] .. halves[12 + u - first_unit + 1])
  *
- * by rising offset in the code page. The first row is valid from the unit's beginning.
+ * by rising offset in the code page. The first row of a unit is valid from the unit's beginning.
  */
 struct abi_unwind_chunk {
 	union {
@@ -98,8 +99,8 @@ struct abi_unwind_slot {
 };
 
 /*
- * Key of unwind_regions. It holds only 32 bits of the region's number; the check of the chunk's
- * range detects a confusion.
+ * Key of unwind_regions. It has only 32 bits of the region's number, so two regions may have the
+ * same key. Then the check of the chunk's range rejects the chunk of the other region.
  */
 #define UNWIND_REGION_KEY(executable, elf_addr)                                                    \
 	((__u64)(executable) << 32 | (__u32)((__u64)(elf_addr) >> UNWIND_REGION_SHIFT))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Includes the programs' sources unchanged, and adds a function that does the same as
- * cpu_sampler.bpf.c at a tick in user mode. Compiled once per architecture, with -D__TARGET_ARCH_*
- * and with this folder's include/ before libbpf's.
+ * Compiles the unwinder of the BPF programs for the host (host_unwind.h): includes its sources
+ * unchanged, and adds host_unwind(), which does what cpu_sampler.bpf.c does at a tick in user mode.
+ * This file is compiled once per architecture, with -D__TARGET_ARCH_*, and with this folder's
+ * include/ before libbpf's.
  */
 #include "bpf/unwind_native.bpf.c"
 
@@ -23,7 +24,10 @@
 _Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS,
 	       "one array for both architectures");
 
-/* A sample being taken, and its task. */
+/*
+ * One run of the unwinder: its sample, and the simulated task. @run must be the first member,
+ * because host_program_task() converts its address.
+ */
 struct program_run {
 	struct host_run run;
 	struct task_struct task;
@@ -72,7 +76,10 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	struct program_run program;
 	struct sample *sample = &program.sample;
 
-	/* The sample is not initialized: like the kernel's scratch memory, it holds old values. */
+	/*
+	 * The sample is deliberately not initialized, because the kernel's scratch memory has old
+	 * values too.
+	 */
 	program.run = (struct host_run){ .input = input, .output = ret_output };
 	__builtin_memset(ret_output, 0, sizeof(*ret_output));
 	fill_task(&program, &input->process);

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * The registers that unwinding uses, per architecture. All of them are known in the innermost frame
- * only. Each step computes pc, sp and fp of the caller.
+ * The registers that unwinding uses, per architecture. In the innermost frame all of them are
+ * known. Each step to a caller computes only the caller's pc, sp and fp, and one more register
+ * (rbx or lr).
  */
 
 #include "bpf/include/task.bpf.h"
 
 /*
- * The verifier accepts only accesses at context + constant. `volatile` keeps the compiler from
- * sharing a pointer into the context.
+ * The verifier accepts an access to the context only at a constant offset. `volatile` prevents the
+ * compiler from computing an address inside the context once and using it for several accesses.
  */
 #define context_read(context, field) (*(volatile __u64 *)&(context)->regs.field)
 
@@ -24,9 +25,10 @@
 #define REGISTER_SP         7
 
 /*
- * The callee may change rax rcx rdx rsi rdi r8 ... r11. Call frame information that needs one of
- * them after a call is written by hand (OpenSSL's AES-GCM), for a callee that preserves it. Then
- * the register still has the value of the innermost frame.
+ * Registers that a callee may change: rax rcx rdx rsi rdi r8 ... r11. Compilers never compute the
+ * CFA of a calling frame from them. Hand-written call frame information (OpenSSL's AES-GCM) does,
+ * if its callees do not change the register. Then the register still has the value that it has in
+ * the innermost frame.
  */
 #define REGISTERS_OF_CALLEE 0x0f37
 
@@ -34,8 +36,8 @@
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
 /*
- * __USER32_CS (arch/x86/include/asm/segment.h): the current code is 32-bit, whatever the program
- * is.
+ * In 32-bit mode, cs is __USER32_CS (arch/x86/include/asm/segment.h). The format of the program
+ * does not show the mode: a 64-bit program can switch to 32-bit code.
  */
 #define context_is_32_bit(context)           (context_read(context, cs) == 0x23)
 #define task_registers_are_32_bit(registers) (kernel_read(registers, cs) == 0x23)
@@ -101,13 +103,17 @@ struct unwind_registers {
 	__u64 fp; /* rbp, x29 */
 #if defined(__TARGET_ARCH_x86)
 	__u64 rbx;
-	bool rbx_known; /* followed only where a CFA depends on it */
+	/*
+	 * false if a step could not compute rbx, for example in an executable without a CFA that
+	 * depends on rbx
+	 */
+	bool rbx_known;
 #elif defined(__TARGET_ARCH_arm64)
-	/* of a frame with an exact pc: the innermost one, and one that a signal interrupted */
+	/* valid only in the innermost frame, and in a frame that a signal interrupted */
 	__u64 lr;
 	/*
-	 * a frame record may be anywhere in its frame; after a step by frame record, sp is only a
-	 * lower bound
+	 * false after a step by a frame record: the record may be anywhere in its frame, so sp is
+	 * only a lower bound
 	 */
 	bool sp_is_exact;
 #endif
@@ -116,13 +122,13 @@ struct unwind_registers {
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
 	bool is_32_bit; /* the innermost frame runs 32-bit code; its callers are not unwound */
 	/*
-	 * a signal frame was passed: general[] is of the handler, not of the code that it
-	 * interrupted
+	 * unwinding has passed a signal frame: general[] has registers of the signal handler, not
+	 * of the code that the signal interrupted
 	 */
 	bool general_passed;
 };
 
-/* The additional register that each step computes. */
+/* Sets the register that each step computes in addition to pc, sp and fp. */
 static __always_inline void follow_register(struct unwind_registers *registers)
 {
 #if defined(__TARGET_ARCH_x86)

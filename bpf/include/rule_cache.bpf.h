@@ -3,16 +3,16 @@
 
 /*
  * A direct-mapped cache from (executable, ELF address) to unwind rule, shared by all CPUs. The same
- * return addresses recur from sample to sample. For them one cache line is read instead of the ten
- * that a search through region, directory, chunk and rows reads.
+ * return addresses recur from sample to sample. A hit reads one cache line; a search through
+ * region, directory, chunk and rows reads ten.
  *
  * An entry is never invalidated, because executables are never renumbered and the table of an
- * executable never changes. It expires after half a second, because a search also records that a
- * chunk is in use, and the agent considers a chunk unused that no search has met for a second.
+ * executable never changes. An entry expires after half a second, because only a search marks the
+ * chunk as used, and the agent may evict a chunk that was not marked for a second.
  *
- * Programs on other CPUs, and a tick that interrupts another program on this CPU, may write an
- * entry while it is read or written. `check` is the key mixed with both words of the rule, so that
- * an entry with words of two different rules is not accepted.
+ * A program on another CPU, or a tick that interrupts a program on this CPU, may write an entry
+ * while a program reads or writes it. `check` is the key mixed with both words of the rule. So a
+ * reader rejects an entry whose two words are from different rules.
  */
 #include "bpf/include/maps.bpf.h"
 
@@ -23,13 +23,16 @@
  */
 #define RULE_CACHE_ENTRIES 1000u
 
-/* An entry is valid within the same 2^29 ns (0.54 s) of the sample's time. */
+/*
+ * Time is divided into intervals of 2^29 ns (0.54 s). An entry is valid for samples of the interval
+ * in which it was written.
+ */
 #define RULE_CACHE_EXPIRY_SHIFT 29
 
 struct rule_cache_entry {
 	__u64 check;
 	__u64 rule[2]; /* struct abi_unwind_rule */
-	__u64 made;    /* time_ns >> RULE_CACHE_EXPIRY_SHIFT */
+	__u64 made;    /* number of the interval: time_ns >> RULE_CACHE_EXPIRY_SHIFT */
 };
 
 _Static_assert(sizeof(struct rule_cache_entry) == 32, "two entries are a cache line");

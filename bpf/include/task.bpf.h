@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Access to the current task, its fields, and the registers with which it entered the kernel, on
- * every supported kernel.
+ * Access to the current task, its fields, and its user-mode registers, which are saved when the
+ * task enters the kernel. Works on every supported kernel.
  *
  * Before 5.11 a perf_event program gets the task's address as a plain number, so a helper must read
  * its fields. Before 5.15 the address of the registers must be computed: they are at the end of the
@@ -55,7 +55,10 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return (__u32)((struct task_struct___before_5_14 *)task)->state;
 }
 
-/* Calls @callback for 0 to @n - 1, at most @most times, until it returns a value other than 0. */
+/*
+ * Calls @callback for 0 to @n - 1, until it returns a value other than 0. @n must not exceed @most,
+ * a constant that bounds the loop for the verifier of kernels without bpf_loop() (before 5.17).
+ */
 #if defined(HEARTH_BPF_KERNEL_5)
 #define for_each_index(n, most, callback, argument)                                                \
 	do {                                                                                       \
