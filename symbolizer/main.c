@@ -47,10 +47,11 @@ static void reload(struct symbolizer *symbolizer, int argc, char **argv)
 	if (options_parse(argc, argv, environ, stdout, &config, message) == OPTIONS_RUN)
 		symbolizer_reload(symbolizer, &config);
 	else
-		log_error("cannot read the configuration again, the old one stays: %s", message);
+		log_error("cannot reload the configuration, keeping the previous one: %s", message);
 }
 
-/* Called after each interval without a signal. */
+/* Called after each TOKENS_INTERVAL_S without a signal. *quiet_s: sum of these times since the last
+ * symbolizer_prune(). */
 static void do_regular_work(struct symbolizer *symbolizer, unsigned int *quiet_s)
 {
 	symbolizer_check_tokens(symbolizer);

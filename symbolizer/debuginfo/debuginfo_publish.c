@@ -10,7 +10,7 @@
 #include "symbolizer/debuginfo/debuginfo_inspect.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 
-/* Most ELF files of an identity: more than there are combinations of kind and origin. */
+/* Maximum number of ELF files of an identity: there are fewer combinations of kind and origin. */
 #define MAX_ELVES 32
 
 /* Attempts, if equal content is found but removed by another thread before the commit. */

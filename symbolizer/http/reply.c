@@ -6,7 +6,7 @@
 #include "common/scoped.h"
 #include "symbolizer/http/http_range.h"
 
-/* The header and the body of an error. Its message has at most 1 KiB. */
+/* Maximum size of an error response: the header, and a body with a message of at most 1 KiB. */
 #define MAX_EARLY_BYTES (16 * KIB)
 
 /* Body reader of an answer to HEAD, which is never called: only the length is sent. */

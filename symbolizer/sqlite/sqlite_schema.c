@@ -47,14 +47,15 @@ int sqlite_ensure_schema(struct sqlite_db *db, const struct sqlite_schema *schem
 		return r;
 	if (found < schema->oldest || found > schema->newest)
 		return log_error_errno(ENOTSUP,
-				       "'%s' has format %d and this version reads format %d, move "
-				       "the folder away or use the version that wrote it: %m",
+				       "'%s' has format %d, but this version of the program reads "
+				       "format %d; move the data folder away or use the version "
+				       "that wrote it: %m",
 				       path, found, schema->version);
 	r = make_tables(db, schema, found);
 	if (r < 0 && found != 0)
 		return log_error_errno(r,
-				       "cannot convert '%s' from format %d to %d, it is unchanged: "
-				       "%m",
+				       "cannot convert '%s' from format %d to %d, the file is "
+				       "unchanged: %m",
 				       path, found, schema->version);
 	return r;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests to the server's API. Paths are relative to the page, so that it also works below a path prefix.
+ * Requests to the server's API. Paths are relative to the page, so that the page also works if a proxy serves it below
+ * a path prefix.
  */
 
 import { parseAnswer, treeFromColumns } from "./columns.js";
 import { serverOf, withServer } from "./commands.js";
 
 const TOKEN_KEY = "hearth-token";
-const MOST_GROUPS = 10000; /* the largest; smaller ones have a share that is not shown */
+/* The server returns the groups with the largest values. Any further group has too small a share to be shown. */
+const MOST_GROUPS = 10000;
 
 export class ApiError extends Error {
 	constructor(status, message) {
@@ -77,9 +79,10 @@ export async function fetchHosts() {
 }
 
 /*
- * Returns coverage, losses and cost of the agents in the range, {hosts, not_seen, covered_s} of GET /v1/fleet, and now_s,
- * the time of the server's clock, for comparison with its other times. If the range has too many batches for the server,
- * hosts is empty and error has the server's sentence; the other requests can still succeed.
+ * Returns coverage, losses and cost of the agents in the range: {hosts, not_seen, covered_s} of GET /v1/fleet. Adds
+ * now_s, the time of the server's clock, because the times in the answer are of that clock too. If the range has too
+ * many batches for the server, hosts is empty and error has the server's message. Other requests of the page may
+ * succeed nevertheless.
  */
 export async function fetchFleet(range, signal) {
 	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
@@ -96,8 +99,8 @@ export async function fetchFleet(range, signal) {
 }
 
 /*
- * Returns the CPU time of all processes by a tag: {values: Map from its value to microseconds, whole, message}. If there
- * is none, message has the reason.
+ * Returns the CPU time of all processes, grouped by a tag, in microseconds: {values: Map from tag value to CPU time,
+ * whole: CPU time of all groups, message}. If there are no samples, message has the reason.
  */
 export async function fetchTotals(selection, groupBy, signal) {
 	const query = new URLSearchParams({ group_by: groupBy, event: "on-cpu", since: selection.since, until: selection.until + 1,
@@ -110,8 +113,8 @@ export async function fetchTotals(selection, groupBy, signal) {
 }
 
 /*
- * Returns the files with unresolved functions of GET /v1/unresolved; null if there are none or the server does not have
- * that path.
+ * Returns the answer of GET /v1/unresolved: the files whose functions have no names. Returns null if there are none, or
+ * if the server is too old to have that path.
  */
 export async function fetchUnresolved(selection, signal) {
 	const query = new URLSearchParams({ event: selection.event, since: selection.since, until: selection.until + 1 });
@@ -133,8 +136,8 @@ export async function fetchUnresolved(selection, signal) {
 }
 
 /*
- * Returns the profile of a selection: {tree, description, stats, wait_ms}. If there are no samples, tree is null and
- * description has the reason.
+ * Returns the profile of a selection: {tree, description, stats, wait_ms}. wait_ms is the time from the request to the
+ * parsed answer. If there are no samples, tree is null and description has the reason.
  */
 export async function fetchProfile(selection, signal) {
 	const started = performance.now();

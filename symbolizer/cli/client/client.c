@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One easy handle, reused, so that a second request finds the connection open. The answer is read
- * whole before the status is judged, because the server says in the body of an error what is wrong.
+ * All requests use one curl handle, so that a second request reuses the connection. The whole
+ * answer is read before its status is checked, because the body of an error has the server's
+ * message.
  */
 
 #include "symbolizer/cli/client/client.h"
@@ -19,13 +20,16 @@
 #include "symbolizer/cli/client/server_message.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* A server that does not accept within this time is called unreachable. */
+/* Time to connect. After it the server counts as unreachable. */
 #define CONNECT_TIMEOUT_S 10L
 
-/* Nothing at all for so long: a day of a fleet takes a few seconds at worst. */
+/*
+ * Time without a received byte after which a request is aborted. A query over one day of a fleet
+ * takes a few seconds at most.
+ */
 #define SILENCE_TIMEOUT_S 120L
 
-/* Tokens of ours have 71 characters. */
+/* The server generates tokens of 71 characters. */
 #define MAX_TOKEN_FILE_BYTES 4096
 
 struct client *client_free(struct client *client)
@@ -123,7 +127,9 @@ static int add_headers(struct client *client, const struct connection_options *o
 	if (r < 0)
 		return r;
 
-	/* No answer is awaited before a body is sent: the server takes it or says at once why not.
+	/*
+	 * Disables "Expect: 100-continue". curl would wait for an answer before it sends a body,
+	 * but the server refuses a request at once, while the body is sent.
 	 */
 	r = add_header(client, "Expect:");
 	return r < 0 ? r : append_header(&client->json_headers, "Content-Type: application/json");
@@ -163,7 +169,7 @@ static int say_no_http(const struct client *client, const char *cause)
 	return -EIO;
 }
 
-/* Returns -EINVAL where the address is at fault, else -EIO. */
+/* Prints why there is no answer. Returns -EINVAL if the address is wrong, else -EIO. */
 static int say_unreachable(const struct client *client, CURLcode code)
 {
 	const char *cause =
@@ -283,7 +289,7 @@ CURLcode client_run(struct client *client, const char *path_and_query, struct by
 	return code;
 }
 
-/* Every answer of the API is an object. */
+/* Whether the body can be an answer of the API: each of them is a JSON object. */
 static bool is_json(const struct bytes *body)
 {
 	size_t start = 0;
@@ -300,8 +306,8 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	CURLcode code;
 
 	code = client_run(client, path_and_query, &body, &status);
-	/* A server that refuses an upload may close before it has read it all; its words are there
-	 * nevertheless. */
+	/* A server that refuses an upload may close the connection before it has read the whole
+	 * body. Then libcurl reports an error although there is an answer. */
 	if (code != CURLE_OK && status < 400)
 		return say_unreachable(client, code);
 	if (status != 200 && status != 201 && !(status == 404 && !is_json(&body)))

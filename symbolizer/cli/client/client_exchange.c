@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests whose failures are no reason to give up: uploads are tried again, and what is not there
- * is an answer.
+ * Requests whose errors the caller handles: for example, it retries an upload, or a status of 404
+ * is an expected answer.
  */
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 #include "symbolizer/cli/client/client_private.h"
 
-/* A file on its way out. */
+/* The part of a file that is still to be sent. */
 struct outgoing {
 	int fd;
 	uint64_t offset;
@@ -53,7 +53,7 @@ static void set_body(struct client *client, const struct client_request *request
 	}
 }
 
-/* The headers of all requests, and one more. */
+/* Copies @headers and appends @one_more, unless it is NULL. */
 static struct curl_slist *copy_headers(const struct curl_slist *headers, const char *one_more)
 {
 	struct curl_slist *copy = NULL;
@@ -109,7 +109,10 @@ int client_exchange(struct client *client, const struct client_request *request,
 	code = client_run(client, request->path, &ret_answer->body, &ret_answer->status);
 	curl_slist_free_all(headers);
 	ret_answer->date_s = date_of_answer(client);
-	/* A server that refuses an upload may close before it has read it all. */
+	/*
+	 * A server that refuses an upload may close the connection before it has read the whole
+	 * file. Then libcurl reports an error although there is an answer.
+	 */
 	if (code != CURLE_OK && ret_answer->status < 400)
 		ret_answer->status = 0;
 	if (ret_answer->status == 0 || ret_answer->status >= 400)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of the client share. */
+/* Shared by the files of the client. */
 
 #include <curl/curl.h>
 
@@ -10,16 +10,16 @@
 struct client {
 	CURL *curl;
 	struct curl_slist *headers;      /* of every request */
-	struct curl_slist *json_headers; /* of those with a JSON body: the same, and its type */
+	struct curl_slist *json_headers; /* the same and Content-Type: for a JSON body */
 	char *server;                    /* without a slash at the end */
 	char curl_message[CURL_ERROR_SIZE];
 };
 
-/* Sets what all requests have in common, and runs the one that was prepared. *ret_status 0: no
- * answer. */
+/* Sets the options that all requests need, and performs the request that the caller prepared in
+ * client->curl. *ret_status is 0 if there is no answer. */
 CURLcode client_run(struct client *client, const char *path_and_query, struct bytes *body,
 		    long *ret_status);
 
-/* What the server says about its refusal: its envelope, {"error": ...}, or a short text; ends with
- * NUL. */
+/* Appends the error message of an answer, and a NUL. The body is {"error": ...} or a short plain
+ * text. */
 void client_find_words(struct bytes_view body, struct bytes *ret_words);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What `hearth services` and `hearth hosts` have in common.
+ * Used by `hearth services` and `hearth hosts`.
  */
 
 #include "symbolizer/cli/client/list_answer.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Answers of the form {"NAME": [{...}, ...]}: fetched, printed as they are (--json) or handed over
- * for a table.
+ * Requests an answer of the form {"NAME": [{...}, ...]} from the server, and prints it: with --json
+ * as it is, else as a table that the caller's function formats.
  */
 
 #include <jansson.h>
@@ -11,14 +11,17 @@
 #include "symbolizer/cli/client/client.h"
 #include "symbolizer/cli/options/exit_code.h"
 
-/* Appends the table for @rows; @now_s for ages. */
+/* Appends the table for @rows to @out. @now_s is the current time, for columns with ages. */
 typedef void (*list_format)(const json_t *rows, uint64_t now_s, struct bytes *out);
 
-/* @empty is what is said when the list is empty (status 3). */
+/*
+ * Requests @path and prints the list with the key @name. If the list is empty, prints @empty on
+ * stderr and returns EXIT_NO_DATA.
+ */
 enum exit_code list_print(const struct connection_options *options, struct client *client,
 			  const char *path, const char *name, const char *empty,
 			  list_format format);
 
-/* "" and 0 where the key is missing or of another type. */
+/* The value of @key in @row; "" or 0 if the key is missing or has another type. */
 const char *list_text(const json_t *row, const char *key);
 uint64_t list_number(const json_t *row, const char *key);

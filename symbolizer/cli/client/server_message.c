@@ -8,7 +8,7 @@
 #include "symbolizer/cli/client/client.h"
 #include "symbolizer/cli/print/printable.h"
 
-/* "app_service count 121 is invalid": the services that a filter leaves. */
+/* Replaces "app_service count 121 is invalid": 121 services match the filter. */
 static bool append_too_many(struct bytes *out, const char *words)
 {
 	unsigned int count;

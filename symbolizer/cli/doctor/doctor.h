@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * `hearth doctor`: facts are gathered first, then every check of doctor_checks.def judges them.
- * Checks are pure functions of the facts and add one finding or more.
+ * `hearth doctor` first collects facts about the host and the server, then calls every check of
+ * doctor_checks.def. A check reads only the facts, and adds one or more findings to the report.
  */
 
 #include <jansson.h>
@@ -14,7 +14,7 @@
 
 enum doctor_status {
 	DOCTOR_OK,
-	DOCTOR_WARN, /* works, and something is lost */
+	DOCTOR_WARN, /* works with losses, or cannot be checked */
 	DOCTOR_FAIL, /* does not work */
 };
 
@@ -28,39 +28,40 @@ enum doctor_status {
 struct host_facts {
 	char release[DOCTOR_TEXT_SIZE];   /* uname -r */
 	char version[DOCTOR_TEXT_SIZE];   /* uname -v */
-	char signature[DOCTOR_TEXT_SIZE]; /* /proc/version_signature; "" where there is none */
+	char signature[DOCTOR_TEXT_SIZE]; /* /proc/version_signature; "": there is none */
 	char machine[DOCTOR_TEXT_SIZE];   /* uname -m */
 	char boot_id[DOCTOR_TEXT_SIZE];
-	/* "none [integrity] confidentiality"; "" not compiled in, if it is known */
+	/* "none [integrity] confidentiality"; "": the kernel has no lockdown, if it is known */
 	char lockdown[DOCTOR_TEXT_SIZE];
 	bool lockdown_is_known;
 	bool has_btf;
 	bool is_root;
-	bool foreign_pid_namespace;  /* the agent's, else ours, is not the host's */
-	bool foreign_user_namespace; /* the same */
-	int perf_event_paranoid;     /* -1: cannot be read; so for the next */
-	int kptr_restrict;
-	int bpf_result;              /* of a map, 0 or negative errno */
-	bool memlock_was_raised;     /* to try it, which needs CAP_SYS_RESOURCE */
-	int perf_result;             /* of a CPU clock, 0 or negative errno */
-	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK of the agent, else ours */
-	uint64_t memory_limit_bytes; /* of the agent's cgroup, else of ours */
-	uint64_t capabilities;       /* permitted to the agent, else to us */
-	pid_t agent;                 /* 0: none runs */
+	/* Facts marked with (*) are those of the agent, or of this process if no agent runs. */
+	bool foreign_pid_namespace;  /* (*) the PID namespace is not the host's */
+	bool foreign_user_namespace; /* (*) the user namespace is not the host's */
+	int perf_event_paranoid;     /* -1: cannot be read */
+	int kptr_restrict;           /* -1: cannot be read */
+	int bpf_result;              /* of creating a map: 0 or negative errno */
+	bool memlock_was_raised;     /* before creating the map, which needs CAP_SYS_RESOURCE */
+	int perf_result;             /* of opening a CPU clock: 0 or negative errno */
+	uint64_t memlock_bytes;      /* (*) RLIMIT_MEMLOCK */
+	uint64_t memory_limit_bytes; /* (*) of the cgroup */
+	uint64_t capabilities;       /* (*) the permitted ones */
+	pid_t agent;                 /* 0: no agent runs */
 	uint64_t agent_age_s;        /* DOCTOR_UNLIMITED: not known */
 	unsigned int n_agents;
 };
 
 struct server_facts {
 	const char *url;
-	long status; /* of GET /v1/hosts; 0: no answer */
-	char words[CLIENT_MESSAGE_SIZE];
+	long status;                     /* of GET /v1/hosts; 0: no answer */
+	char words[CLIENT_MESSAGE_SIZE]; /* the error; "": none */
 	bool has_token;
-	char token_words[CLIENT_MESSAGE_SIZE]; /* why it cannot be used; "": it can */
-	uint64_t date_s;                       /* the server's clock; 0 not known */
-	uint64_t asked_s;                      /* ours at that time */
-	json_t *hosts;                         /* answers; NULL: none */
-	json_t *unresolved;
+	char token_words[CLIENT_MESSAGE_SIZE]; /* why the token cannot be used; "": it can */
+	uint64_t date_s;                       /* time of the server's clock; 0: not known */
+	uint64_t asked_s;                      /* time of this host's clock before the request */
+	json_t *hosts;                         /* answer of /v1/hosts; NULL: none */
+	json_t *unresolved;                    /* answer of /v1/unresolved; NULL: none */
 	long unresolved_status;
 };
 
@@ -71,21 +72,26 @@ struct doctor_facts {
 
 void host_facts_read(struct host_facts *ret_facts);
 
-/* The memory limit of a process, of whose /proc/PID/cgroup @cgroups is the text. @folder: where the
- * cgroups are mounted. */
+/* The memory limit of a process. @cgroups: the text of its /proc/PID/cgroup; @folder: where cgroups
+ * are mounted. */
 uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
 
-/* Asks the server; what fails is a fact, also a token that cannot be used. @boot_id: whose files
- * are looked at. 0 or -ENOMEM. */
+/*
+ * Sends the requests to the server. Their errors are facts too, as is a token that cannot be used.
+ * Requests unresolved files of the host with @boot_id. 0 or -ENOMEM.
+ */
 int server_facts_read(const struct connection_options *options, const char *boot_id,
 		      struct server_facts *ret_facts);
 void server_facts_release(struct server_facts *facts);
 
-/* The row of /v1/hosts that this boot of this host has, the one with the last batch; NULL: none. */
+/* The row of /v1/hosts with @boot_id; of several, the one with the latest batch. NULL: none. */
 const json_t *server_facts_host(const struct server_facts *facts, const char *boot_id);
 
-/* Whether the last batch of this boot of this host came lately: an agent runs, and all that it
- * needs works, whatever this process may do or see. */
+/*
+ * Whether the server received a batch of this host recently, since the host was booted. If so, an
+ * agent runs and everything that it needs works, even if this process cannot see the agent or lacks
+ * privileges.
+ */
 bool doctor_batches_arrive(const struct doctor_facts *facts);
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -95,18 +101,18 @@ struct finding {
 	enum doctor_status status;
 	char *text;
 	char *fix;           /* "": nothing to do */
-	size_t command_size; /* of the shell command at the end of @fix; 0: none is there */
+	size_t command_size; /* of the shell command at the end of @fix; 0: no command */
 };
 
 VEC_DEFINE(finding_vec, struct finding);
 
 struct doctor_report {
-	const char *check; /* that runs now */
+	const char *check; /* name of the check that runs now */
 	struct finding_vec findings;
 	int error; /* -ENOMEM */
 };
 
-/* @fix may be "". The text follows. */
+/* Adds a finding of the check that runs now. @text is a format. @fix may be "". */
 void doctor_add(struct doctor_report *report, enum doctor_status status, const char *fix,
 		const char *text, ...) __attribute__((format(printf, 4, 5)));
 
@@ -115,11 +121,11 @@ void doctor_add(struct doctor_report *report, enum doctor_status status, const c
 #include "symbolizer/cli/doctor/doctor_checks.def"
 #undef CHECK
 
-/* All checks in their order. 0 or -ENOMEM. */
+/* Runs all checks in the order of doctor_checks.def. 0 or -ENOMEM. */
 int doctor_run(const struct doctor_facts *facts, struct doctor_report *ret_report);
 void doctor_report_release(struct doctor_report *report);
 
-/* How many findings have the status. */
+/* The number of findings with @status. */
 size_t doctor_count(const struct doctor_report *report, enum doctor_status status);
 
 int doctor_text_write(const struct doctor_report *report, int width, bool colours,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Checks of this host. Each says what it saw; the fix is what to type or to change.
+ * Checks of this host. The text of a finding is the fact that was found. The fix is a command or a
+ * setting.
  */
 
 #include <linux/capability.h>
@@ -13,14 +14,14 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/number_format.h"
 
-/* Hides the addresses of the kernel's functions from everybody. */
+/* kernel.kptr_restrict at which the kernel hides its addresses from every process. */
 #define KPTR_HIDDEN_FROM_ALL 2
 
 /* What BPF maps need at least, and the agent's default budget (the key budget.memory). */
 #define LEAST_MEMORY_BYTES (16 * MIB)
 #define USUAL_MEMORY_BYTES (64 * MIB)
 
-/* sudo drops other variables. */
+/* sudo removes the variables that are not listed. */
 #define RUN_AS_ROOT                                                                                \
 	"run 'sudo --preserve-env=HEARTH_SERVER,HEARTH_TOKEN_FILE,HEARTH_TOKEN hearth doctor'"
 
@@ -41,7 +42,8 @@ static bool may(const struct host_facts *host, int capability)
 	return host->capabilities & (CAPABILITY_BIT(capability) | CAPABILITY_BIT(CAP_SYS_ADMIN));
 }
 
-/* Who is not allowed to try learns nothing from a refusal. */
+/* Whether the test failed for lack of privileges, so that its result does not show what an agent
+ * could do. */
 static bool cannot_try(const struct host_facts *host, int result)
 {
 	return (result == -EPERM || result == -EACCES) && !host->is_root;
@@ -115,7 +117,9 @@ static bool charges_memlock(const struct host_facts *host)
 	return read_version(host, &version) && is_before(&version, 5, 11);
 }
 
-/* The kernel answers EPERM then, also to who may make maps. */
+/*
+ * If the limit is used up, kernels before 5.11 return EPERM even to a process that may create maps.
+ */
 static bool is_short_of_memlock(const struct host_facts *host)
 {
 	return host->bpf_result == -EPERM && charges_memlock(host) && !host->memlock_was_raised;
@@ -147,7 +151,10 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 void doctor_check_perf_events(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
-	/* Other kernels know such levels too, and accept CAP_PERFMON nevertheless. */
+	/*
+	 * Some kernels refuse CAP_PERFMON at such a level, others accept it. A recent batch shows
+	 * that this kernel accepts it.
+	 */
 	bool paranoid = host->perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
 			!(host->capabilities & CAPABILITY_BIT(CAP_SYS_ADMIN)) &&
 			!doctor_batches_arrive(facts);
@@ -191,7 +198,7 @@ void doctor_check_namespaces(const struct doctor_facts *facts, struct doctor_rep
 {
 	const struct host_facts *host = &facts->host;
 	const char *whose = host->agent ? "the agent's" : "this process's";
-	/* An agent need not run where this command does. */
+	/* Without an agent, the facts are those of this command; an agent may run elsewhere. */
 	enum doctor_status status = host->agent ? DOCTOR_FAIL : DOCTOR_WARN;
 
 	if (host->foreign_user_namespace)

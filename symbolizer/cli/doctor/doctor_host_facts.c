@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What this host is, from /proc, /sys and three system calls. Nothing is changed: the map and the
- * event that are tried are closed at once.
+ * Collects the facts about this host for the checks of `hearth doctor`, from /proc, /sys and three
+ * system calls. Changes nothing: the BPF map and the perf event that are opened as a test are
+ * closed at once.
  */
 
 #include <ctype.h>
@@ -23,15 +24,15 @@
 #include "common/privilege_table.h"
 #include "symbolizer/cli/doctor/doctor.h"
 
-/* Of /proc/PID/status and /proc/PID/cgroup. */
+/* Maximum size of a file that is read; /proc/PID/status and /proc/PID/cgroup are the largest. */
 #define MAX_PROC_BYTES (64 * KIB)
 
-/* cgroup v1 has this and more for "no limit". */
+/* cgroup v1 reports "no limit" as a number of at least this size. */
 #define NO_LIMIT_V1 (UINT64_C(1) << 60)
 
 #define AGENT_NAME "hearth-agent"
 
-/* A text of /proc or /sys that ends with NUL; "" where it cannot be read. */
+/* Reads a file of /proc or /sys and appends a NUL. The text is "" if the file cannot be read. */
 static void read_file(const char *path, struct bytes *text)
 {
 	if (file_read(path, text) < 0)
@@ -59,7 +60,10 @@ static int read_number(const char *path)
 	return line[0] ? (int)strtol(line, NULL, 10) : -1;
 }
 
-/* Of the agent, else of this process. Unknown counts as not foreign. */
+/*
+ * Whether a namespace differs from the initial one, whose inode is @initial. Reads the namespace of
+ * the agent, or of this process if no agent runs. False if it cannot be read.
+ */
 static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 {
 	struct stat status;
@@ -72,8 +76,9 @@ static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 	return stat(path, &status) == 0 && status.st_ino != initial;
 }
 
-/* With RLIMIT_MEMLOCK raised, as the agent does where it may: kernels before 5.11 charge maps to
- * it.
+/*
+ * Tries to create a BPF map. 0 or a negative errno. Raises RLIMIT_MEMLOCK meanwhile, as the agent
+ * does if it is allowed to, because kernels before 5.11 charge maps to this limit.
  */
 static int try_bpf(bool *ret_is_raised)
 {
@@ -96,6 +101,7 @@ static int try_bpf(bool *ret_is_raised)
 	return r;
 }
 
+/* Tries to open a CPU clock. 0 or a negative errno. */
 static int try_perf(void)
 {
 	struct perf_event_attr attributes = {
@@ -110,7 +116,7 @@ static int try_perf(void)
 	return fd < 0 ? -errno : 0;
 }
 
-/* The value of a line "NAME:<tab>VALUE" of /proc/PID/status, "" where there is none. */
+/* The value of the line "NAME:<tab>VALUE" of /proc/PID/status, or "" if there is no such line. */
 static void status_value(pid_t pid, const char *name, char ret_value[DOCTOR_TEXT_SIZE])
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_PROC_BYTES);
@@ -138,7 +144,7 @@ static void status_value(pid_t pid, const char *name, char ret_value[DOCTOR_TEXT
 	}
 }
 
-/* Its helpers have the same name, and it as their parent. */
+/* Helpers of the agent have its name too, but their parent is a process with that name. */
 static bool is_agent(pid_t pid)
 {
 	char name[DOCTOR_TEXT_SIZE], parent[DOCTOR_TEXT_SIZE], parent_name[DOCTOR_TEXT_SIZE];
@@ -202,8 +208,8 @@ static uint64_t read_limit(const char *folder, const char *cgroup, const char *f
 	return limit >= NO_LIMIT_V1 ? DOCTOR_UNLIMITED : limit;
 }
 
-/* The least limit from the cgroup up to the root, which has one where it is that of a cgroup
- * namespace. */
+/* The smallest limit of the cgroup and the cgroups that contain it. The root of the hierarchy has a
+ * limit only if it is the root of a cgroup namespace. */
 static uint64_t least_limit(const char *folder, char cgroup[DOCTOR_TEXT_SIZE], const char *file)
 {
 	uint64_t least = DOCTOR_UNLIMITED;
@@ -240,7 +246,10 @@ static uint64_t memory_limit_of(pid_t pid)
 	return host_facts_memory_limit("/sys/fs/cgroup", (const char *)text.data);
 }
 
-/* The soft limit, of the line "Max locked memory  SOFT  HARD  bytes". Unknown counts as none. */
+/*
+ * RLIMIT_MEMLOCK of a process: SOFT in the line "Max locked memory  SOFT  HARD  bytes" of
+ * /proc/PID/limits. DOCTOR_UNLIMITED if it cannot be read.
+ */
 static uint64_t memlock_of(pid_t pid)
 {
 	static const char name[] = "Max locked memory";
@@ -258,8 +267,8 @@ static uint64_t memlock_of(pid_t pid)
 	return isdigit((unsigned char)*line) ? strtoull(line, NULL, 10) : DOCTOR_UNLIMITED;
 }
 
-/* Seconds since it started, by field 22 of /proc/PID/stat. Its name, field 2, may hold blanks and
- * parentheses. */
+/* Seconds since the process started, from field 22 of /proc/PID/stat. The search for ')' skips the
+ * process's name, field 2, which may contain blanks and parentheses. */
 static uint64_t age_of_process(pid_t pid)
 {
 	char path[64], line[2 * DOCTOR_TEXT_SIZE];
@@ -308,7 +317,9 @@ void host_facts_read(struct host_facts *ret_facts)
 	read_line("/proc/version_signature", facts.signature);
 	read_line("/proc/sys/kernel/random/boot_id", facts.boot_id);
 	read_line("/sys/kernel/security/lockdown", facts.lockdown);
-	/* Containers have the folder without its files; a kernel without lockdown has others in it.
+	/*
+	 * If the file is missing, the kernel has no lockdown, or securityfs is not mounted, as in
+	 * containers. Other files of securityfs show that it is mounted.
 	 */
 	facts.lockdown_is_known =
 		facts.lockdown[0] || (access("/sys/kernel/security/lsm", F_OK) == 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Running the checks, and printing what they found.
+ * Runs the checks and prints their findings.
  */
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Checks of the agent, of the server, and of what the server knows of this host.
+ * Checks of the agent, of the server, and of the data that the server has of this host.
  */
 
 #include <stdio.h>
@@ -10,14 +10,16 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/number_format.h"
 
-/* The longest interval that the key batch_interval allows, twice and some. */
+/* The last batch is late at this age: a little more than twice the longest interval that the key
+ * batch_interval allows. */
 #define LATE_S 150
 
-/* A wrong clock puts samples into the wrong minute; the Date header counts whole seconds. */
+/* Differences between the clocks. The Date header has whole seconds. From a minute on, users find
+ * samples at a wrong time. */
 #define CLOCK_WARN_S 5
 #define CLOCK_FAIL_S 60
 
-/* Below this nobody misses a name. */
+/* A smaller share of CPU time without names is not reported as a warning. */
 #define SHARE_OF_NOTE 0.01
 
 static uint64_t age_of(const struct doctor_facts *facts, const json_t *host)
@@ -34,8 +36,8 @@ bool doctor_batches_arrive(const struct doctor_facts *facts)
 	return host && age_of(facts, host) <= LATE_S;
 }
 
-/* Whether the checks that need the server's answers can be made; the check "server" says why not.
- */
+/* Whether the server answered, as some checks require. If not, the check "server" has reported the
+ * reason. */
 static bool answers(const struct doctor_facts *facts)
 {
 	return json_is_array(json_object_get(facts->server.hosts, "hosts"));
@@ -46,7 +48,10 @@ static void say_not_asked(struct doctor_report *report)
 	doctor_add(report, DOCTOR_WARN, "", "not known: the server does not answer, see above");
 }
 
-/* Another PID namespace hides the agent, and so does /proc with hidepid from all but root. */
+/*
+ * Whether this process would see an agent in /proc. In another PID namespace it would not, and a
+ * /proc mounted with hidepid shows processes of other users to root only.
+ */
 static bool sees_all_processes(const struct host_facts *host)
 {
 	return host->is_root && !host->foreign_pid_namespace && !host->foreign_user_namespace;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the server answers: whether it is one, and what it knows of this host.
+ * Collects the facts about the server: whether it is a hearth-symbolizer, and its data of this
+ * host.
  */
 
 #include "common/clock.h"
@@ -9,7 +10,7 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* Files that are listed. */
+/* Maximum number of listed files without names. */
 #define MAX_FILES "5"
 
 static long ask(struct client *client, const char *path, struct client_answer *answer)
@@ -31,7 +32,7 @@ static void ask_for_files(struct client *client, const char *host, struct server
 	scoped_bytes struct bytes filter = BYTES_INIT(KIB);
 	struct client_answer answer;
 
-	/* A name with a quote is not worth an escape: then the whole fleet is looked at. */
+	/* Host names with a quote hardly exist. For them the empty filter selects all hosts. */
 	if (host && !strchr(host, '\''))
 		(void)bytes_append_format(&filter, "host = '%s'", host);
 	(void)bytes_append_byte(&filter, '\0');

@@ -28,7 +28,7 @@
 /* Our name in Via and X-Forwarded-For, which is random for every start. */
 #define NAME_SIZE sizeof("hearth-0123456789abcdef")
 
-/* Most servers that a request may have passed, as in elfutils' debuginfod. */
+/* Maximum number of servers that a request may have passed, as in elfutils' debuginfod. */
 #define MAX_HOPS 8
 
 /* Zeroed before it is filled, because the table compares keys byte by byte. */

@@ -32,7 +32,8 @@
 #define ADDRESS_SPACE_PER_INPUT_BYTES 4
 
 /*
- * Limit of processor time. Usual are 50 MB/s and more; a slow machine with a sanitizer has 1 MB/s.
+ * Limit of processor time. A helper usually processes 50 MB/s or more; on a slow machine with a
+ * sanitizer, 1 MB/s.
  */
 #define BASE_CPU_S            60
 #define INPUT_BYTES_PER_CPU_S MIB
@@ -41,8 +42,8 @@
 #define WALL_PER_CPU_S 4
 
 /*
- * Limit of the stored form. The one of ceph-osd (630 MB of DWARF) has 7 MB. A value in SQLite has
- * at most a billion bytes.
+ * Limit of the stored form. The stored form of ceph-osd (630 MB of DWARF) has 7 MB. A value in
+ * SQLite has at most a billion bytes.
  */
 #define WRITTEN_MAX_BYTES (512 * MIB)
 

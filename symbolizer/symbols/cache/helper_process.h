@@ -16,14 +16,14 @@ struct helper_limits {
 	uint64_t wall_s;
 };
 
-/* Limits for files of @input_bytes together: several times the needs of real files. */
+/* Limits of a helper that reads @input_bytes in total. Real files need several times less. */
 struct helper_limits helper_limits_for(uint64_t input_bytes);
 
 struct helper_job {
 	const char *program;
 	struct symbol_compile_input input;
 	struct helper_limits limits;
-	int stop_fd; /* readable: kill it and return -ECANCELED */
+	int stop_fd; /* readable: kill the helper and return -ECANCELED */
 };
 
 #define HELPER_WHY_SIZE 320
@@ -36,16 +36,17 @@ enum helper_outcome {
 
 struct helper_result {
 	enum helper_outcome outcome;
-	char why[HELPER_WHY_SIZE]; /* one line; with a table, what could not be used of the files */
+	/* one line: why there is no table, or which parts of the files the table lacks */
+	char why[HELPER_WHY_SIZE];
 	struct symbol_compile_report report;
-	unsigned int lacks; /* enum sandbox_fence */
+	unsigned int lacks; /* enum sandbox_fence, or-ed: the kernel does not have these */
 	int stored_fd;      /* HELPER_MADE_TABLE: the stored form, from offset 0; else -1 */
 	uint64_t stored_bytes;
 };
 
 /*
- * Runs a helper to its end. Returns 0 and fills *ret_result, which the caller releases. -ECANCELED
- * by stop_fd; other errors: no helper could be started.
+ * Runs a helper to its end. Returns 0 and fills *ret_result, which the caller releases. -ECANCELED:
+ * stop_fd became readable; other errors: no helper could be started.
  */
 int helper_run(const struct helper_job *job, struct helper_result *ret_result);
 

@@ -20,8 +20,9 @@
 #define MAX_RETRY_SHIFT 5
 
 /*
- * Limit of a flat table, by the size of its files. The one of ceph-osd has a tenth of its files;
- * with compressed files it may be half.
+ * Limit of a flat table, by the size of the files that it is compiled from. The flat table of
+ * ceph-osd has a tenth of the size of its files. With compressed files a flat table may have half
+ * of their size.
  */
 #define FLAT_BASE_BYTES      (64 * MIB)
 #define FLAT_PER_INPUT_BYTES 4

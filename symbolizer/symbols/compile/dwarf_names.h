@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Names of the functions of DWARF: the linkage name if there is one. GCC writes none for functions
- * local to a unit. Their display name is made of the name and the scopes around it, formatted as
- * the demangler does it; without the scopes, flame graphs would be full of "operator()".
+ * Finds the names of functions in DWARF: the linkage name if DWARF has one. GCC writes no linkage
+ * name for functions that are local to a unit. The display name of such a function consists of the
+ * scopes around it and its name, in the format of the demangler. Without the scopes, many different
+ * functions in a flame graph would have the same name "operator()".
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_scopes.h"
@@ -14,13 +15,13 @@ struct dwarf_names {
 	const struct dwarf_scopes *scopes; /* sorted; NULL until all units are walked */
 };
 
-/* A builder_names_function (table_builder.h). @display stays empty if there is a linkage name. */
+/* Does what builder_names_function describes. @display stays empty if there is a linkage name. */
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display);
 
 /*
- * The name of @entry if it can be found without scopes: its linkage name, or its name if the
- * language has no scopes. Otherwise NULL. Valid as long as the file. Fast while the pages of the
- * entry's unit are in memory.
+ * The name of @entry if no scopes are needed to find it: the linkage name, or the plain name if the
+ * language has no scopes. Otherwise NULL. The text is valid until the file is closed. The call is
+ * fast while the pages of the entry's unit are in memory.
  */
 const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry);

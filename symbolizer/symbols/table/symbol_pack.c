@@ -28,7 +28,7 @@ struct packing {
 	struct symbol_header header;
 	struct symbol_arrays arrays;
 	struct last_line *last; /* [n_functions + 1] */
-	/* By caller: function of the previous location with it; [n_locations + 1]. */
+	/* [n_locations + 1], by caller: function of the previous location with that caller */
 	uint32_t *last_callee;
 	uint32_t *used_texts; /* [longest_column() + 2] */
 	struct column_writer writer;

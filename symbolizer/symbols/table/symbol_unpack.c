@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counts of the header alone decide how many values are read from each column and written to
- * each array. Values are checked only where this file uses them as an index. The checksum finds
- * damage, and symbol_file.h checks the table as a whole.
+ * Converts the stored form of a symbol table (symbol_columns.h) to the flat form.
+ *
+ * The number of values that are read from a column and written to an array depends on the counts in
+ * the header only. This file checks a value only where it uses the value as an index. The checksum
+ * detects damage. The functions of symbol_file.h that open a table check all values.
  */
 
 #include "common/scoped.h"
@@ -15,10 +17,10 @@ struct unpacking {
 	struct bytes_view rest; /* columns not read yet */
 	struct bytes column;    /* the current column, expanded */
 	struct bytes_reader reader;
-	struct last_line *last; /* as in symbol_pack.c */
-	uint32_t *last_callee;
-	uint32_t *used_texts;
-	/* The arrays of struct symbol_arrays, which are written here. */
+	struct last_line *last; /* by function: path and line of its previous location */
+	uint32_t *last_callee;  /* by caller: function of the previous location with that caller */
+	uint32_t *used_texts;   /* offsets of texts in the order of their first use */
+	/* writable pointers to the arrays of struct symbol_arrays */
 	struct symbol_segment *segments;
 	uint32_t *pages;
 	uint32_t *starts;
@@ -100,7 +102,7 @@ static void get_functions_of(struct unpacking *unpacking)
 			function = SYMBOL_NONE;
 		else if (code > 2)
 			function = next - (uint32_t)zigzag_decode(code - 3);
-		/* last_line_of() uses it as an index. */
+		/* last_line_of() uses the function as an index. */
 		if (function >= header->n_functions && function != SYMBOL_NONE) {
 			unpacking->reader.error = -EBADMSG;
 			function = SYMBOL_NONE;
@@ -194,7 +196,7 @@ static void get_nameless(struct unpacking *unpacking)
 	}
 }
 
-/* Expands the next column, which may have @max_bytes. */
+/* Expands the next column. -EBADMSG: it is damaged, or has more than @max_bytes. */
 static int next_column(struct unpacking *unpacking, uint64_t max_bytes)
 {
 	struct bytes_view *rest = &unpacking->rest;
@@ -219,7 +221,7 @@ static int next_column(struct unpacking *unpacking, uint64_t max_bytes)
 	return 0;
 }
 
-/* Expands a column that is stored as it is. */
+/* Expands the next column, which is an array without further encoding, to @to. */
 static int copy_column(struct unpacking *unpacking, void *to, uint64_t size)
 {
 	int r = next_column(unpacking, size);
@@ -259,7 +261,7 @@ static int read_columns(struct unpacking *unpacking)
 	return r;
 }
 
-/* Sets the pointers to the arrays in @flat. */
+/* Sets the pointers of @unpacking to the arrays in @flat. */
 static void set_arrays(struct unpacking *unpacking, uint8_t *flat)
 {
 	struct symbol_arrays arrays;
