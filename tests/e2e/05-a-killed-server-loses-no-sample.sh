@@ -3,8 +3,6 @@
 #
 # The server is killed under load and stays down for some time. After its restart it has every sample that the agent took,
 # exactly once. HEARTH_E2E_LONG=1 keeps the server down for 60 s.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

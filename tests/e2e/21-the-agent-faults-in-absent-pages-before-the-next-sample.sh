@@ -3,8 +3,6 @@
 #
 # Kernels before 6.18 have no task work for BPF. There the agent itself reads the missing page: a stack that
 # is dropped every two seconds is cut once each time and then complete. With absent_pages "leave" it is never complete.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq pgrep

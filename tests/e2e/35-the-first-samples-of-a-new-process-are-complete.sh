@@ -3,8 +3,6 @@
 #
 # Programs without frame pointers that run for about three ticks: each of their stacks reaches _start, although the BPF
 # programs knew nothing of the process at its first tick.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -3,8 +3,6 @@
 #
 # Programs without frame pointers run for a while, then load a library and work in it for a few ticks. These stacks reach
 # _start too, although the agent had not yet processed the library's mmap event.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
