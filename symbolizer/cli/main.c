@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth: asks a hearth-symbolizer from a terminal or a script. The first word chooses the command;
- * everything behind it is that command's own.
+ * hearth: queries a hearth-symbolizer from a terminal or a script. The first argument names the
+ * command, which parses all further arguments.
  */
 
 #include <argp.h>
@@ -18,7 +18,7 @@
 #include "symbolizer/cli/command/command.h"
 #include "symbolizer/cli/options/option_hyphens.h"
 
-/* "hearth NAME": what argp calls the program in usage and mistakes. */
+/* "hearth NAME", which argp prints as the name of the program. */
 #define COMMAND_LINE_SIZE 64
 
 struct command {
@@ -47,7 +47,7 @@ static const struct command *find_command(const char *name)
 static enum exit_code refuse_command(const char *name)
 {
 	const char *nearest = NULL;
-	/* More than half of the letters wrong is another word. */
+	/* With more than half of the letters wrong, a name is not suggested. */
 	unsigned int least = (unsigned int)strnlen(name, DID_YOU_MEAN_MAX_BYTES) / 2 + 1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -115,8 +115,8 @@ static void print_manual(void)
 		"\n"
 		"  --server URL          the server, else HEARTH_SERVER, else "
 		"http://127.0.0.1:20416\n"
-		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN_FILE, HEARTH_TOKEN, "
-		"--token\n"
+		"  --token-file FILE     the token that it requires; or HEARTH_TOKEN_FILE, "
+		"HEARTH_TOKEN, --token\n"
 		"  SERVICE, --service    what to look at; Total is every process of every host\n"
 		"  --event TYPE          on-cpu (default), off-cpu, run-queue\n"
 		"  --filter EXPRESSION   tags: \"host = 'web-1' AND thread NOT LIKE 'gc*'\"\n"
@@ -152,8 +152,8 @@ enum exit_code command_version(int argc, char **argv)
 	return EXIT_OK;
 }
 
-/* The words that other programs taught people to type. */
-static const char *known_as(const char *word)
+/* Options of many other programs, and the commands that they stand for. */
+static const char *command_of_option(const char *word)
 {
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
 		return "help";
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 
-	command = find_command(known_as(argv[1]));
+	command = find_command(command_of_option(argv[1]));
 	if (!command)
 		return refuse_command(argv[1]);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

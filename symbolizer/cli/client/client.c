@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * All requests use one curl handle, so that a second request reuses the connection. The whole
- * answer is read before its status is checked, because the body of an error has the server's
- * message.
+ * All requests use one curl handle, so that they share the connection. The client reads the whole
+ * answer before it checks the status, because the body of an error holds the reason.
  */
 
 #include "symbolizer/cli/client/client.h"
@@ -20,16 +19,13 @@
 #include "symbolizer/cli/client/server_message.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* Time to connect. After it the server counts as unreachable. */
+/* A server that does not accept the connection within this time is unreachable. */
 #define CONNECT_TIMEOUT_S 10L
 
-/*
- * Time without a received byte after which a request is aborted. A query over one day of a fleet
- * takes a few seconds at most.
- */
+/* Give up after this time without any byte: a query for a day of a fleet takes a few seconds. */
 #define SILENCE_TIMEOUT_S 120L
 
-/* The server generates tokens of 71 characters. */
+/* Tokens made by hearth-symbolizer have 71 characters. */
 #define MAX_TOKEN_FILE_BYTES 4096
 
 struct client *client_free(struct client *client)
@@ -62,9 +58,9 @@ static int add_header(struct client *client, const char *line)
 	return r < 0 ? r : append_header(&client->json_headers, line);
 }
 
-/* Appends the token and NUL, if there is one. */
+/* Appends the configured token and a NUL; without a token, nothing. */
 static int read_token(const struct connection_options *options, struct bytes *token,
-		      char ret_words[CLIENT_MESSAGE_SIZE])
+		      char ret_message[CLIENT_MESSAGE_SIZE])
 {
 	int r = 0;
 
@@ -75,7 +71,7 @@ static int read_token(const struct connection_options *options, struct bytes *to
 	else
 		return 0;
 	if (r < 0) {
-		(void)snprintf(ret_words, CLIENT_MESSAGE_SIZE,
+		(void)snprintf(ret_message, CLIENT_MESSAGE_SIZE,
 			       "cannot read the token%s%.300s%s: %s",
 			       options->token_file ? " file '" : "",
 			       options->token_file ? options->token_file : "",
@@ -87,7 +83,7 @@ static int read_token(const struct connection_options *options, struct bytes *to
 		token->size--;
 	if (token->size == 0 || memchr(token->data, '\r', token->size) ||
 	    memchr(token->data, '\n', token->size) || memchr(token->data, '\0', token->size)) {
-		(void)snprintf(ret_words, CLIENT_MESSAGE_SIZE,
+		(void)snprintf(ret_message, CLIENT_MESSAGE_SIZE,
 			       "the token is empty or has several lines");
 		return -EINVAL;
 	}
@@ -95,23 +91,23 @@ static int read_token(const struct connection_options *options, struct bytes *to
 }
 
 int client_check_token(const struct connection_options *options,
-		       char ret_words[CLIENT_MESSAGE_SIZE])
+		       char ret_message[CLIENT_MESSAGE_SIZE])
 {
 	scoped_bytes struct bytes token = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
 
-	ret_words[0] = '\0';
-	return read_token(options, &token, ret_words);
+	ret_message[0] = '\0';
+	return read_token(options, &token, ret_message);
 }
 
 static int add_token(struct client *client, const struct connection_options *options)
 {
 	scoped_bytes struct bytes token = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
 	scoped_bytes struct bytes line = BYTES_INIT(2 * MAX_TOKEN_FILE_BYTES);
-	char words[CLIENT_MESSAGE_SIZE] = "";
-	int r = read_token(options, &token, words);
+	char message[CLIENT_MESSAGE_SIZE] = "";
+	int r = read_token(options, &token, message);
 
-	if (r < 0 && words[0])
-		log_error("%s", words);
+	if (r < 0 && message[0])
+		log_error("%s", message);
 	if (r < 0 || token.size == 0)
 		return r;
 	(void)bytes_append_format(&line, "Authorization: Bearer %s", (const char *)token.data);
@@ -127,10 +123,7 @@ static int add_headers(struct client *client, const struct connection_options *o
 	if (r < 0)
 		return r;
 
-	/*
-	 * Disables "Expect: 100-continue". curl would wait for an answer before it sends a body,
-	 * but the server refuses a request at once, while the body is sent.
-	 */
+	/* Do not wait for "100 Continue": the server reads the body, or refuses at once. */
 	r = add_header(client, "Expect:");
 	return r < 0 ? r : append_header(&client->json_headers, "Content-Type: application/json");
 }
@@ -157,20 +150,20 @@ int client_new(const struct connection_options *options, struct client **ret_cli
 	return 0;
 }
 
-static size_t take_answer(char *data, size_t size, size_t count, void *arg)
+static size_t append_answer(char *data, size_t size, size_t count, void *arg)
 {
 	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
 }
 
-static int say_no_http(const struct client *client, const char *cause)
+static int log_no_http(const struct client *client, const char *cause)
 {
 	log_error("'%s' does not answer in HTTP: %s; is it https://, or another program's port?",
 		  client->server, cause);
 	return -EIO;
 }
 
-/* Prints why there is no answer. Returns -EINVAL if the address is wrong, else -EIO. */
-static int say_unreachable(const struct client *client, CURLcode code)
+/* Returns -EINVAL if the URL is wrong, else -EIO. */
+static int log_unreachable(const struct client *client, CURLcode code)
 {
 	const char *cause =
 		client->curl_message[0] ? client->curl_message : curl_easy_strerror(code);
@@ -186,13 +179,13 @@ static int say_unreachable(const struct client *client, CURLcode code)
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		if (strstr(cause, "HTTP/0.9"))
-			return say_no_http(client, cause);
+			return log_no_http(client, cause);
 		log_error("'%s' is no address of a server: %s; it looks like http://HOST:20416, "
 			  "with an IPv6 address in brackets: [::1]",
 			  client->server, cause);
 		return -EINVAL;
 	case CURLE_GOT_NOTHING:
-		return say_no_http(client, cause);
+		return log_no_http(client, cause);
 	case CURLE_SSL_CONNECT_ERROR:
 		log_error("'%s' does not speak TLS with us: %s; without TLS it is http://",
 			  client->server, cause);
@@ -212,51 +205,51 @@ static int say_unreachable(const struct client *client, CURLcode code)
 	return -EIO;
 }
 
-void client_find_words(struct bytes_view body, struct bytes *ret_words)
+void client_find_message(struct bytes_view body, struct bytes *ret_message)
 {
 	scoped(json_freep) json_t *root = json_loadb((const char *)body.data, body.size, 0, NULL);
-	const char *words = json_string_value(json_object_get(root, "DESCRIPTION"));
+	const char *message = json_string_value(json_object_get(root, "DESCRIPTION"));
 
-	if (!words)
-		words = json_string_value(json_object_get(root, "error"));
-	if (!words && !root && body.size > 0 && body.size < 512 &&
+	if (!message)
+		message = json_string_value(json_object_get(root, "error"));
+	if (!message && !root && body.size > 0 && body.size < 512 &&
 	    !memchr(body.data, '<', body.size)) {
 		size_t end = body.size;
 
 		while (end > 0 && strchr("\r\n ", body.data[end - 1]))
 			end--;
-		(void)bytes_append(ret_words, body.data, end);
-	} else if (words) {
-		server_message_append(ret_words, words);
+		(void)bytes_append(ret_message, body.data, end);
+	} else if (message) {
+		server_message_append(ret_message, message);
 	}
-	(void)bytes_append_byte(ret_words, '\0');
+	(void)bytes_append_byte(ret_message, '\0');
 }
 
-static int say_refused(const struct client *client, long status, struct bytes_view body)
+static int log_refused(const struct client *client, long status, struct bytes_view body)
 {
 	scoped_bytes struct bytes buffer = BYTES_INIT(64 * KIB);
-	const char *words;
+	const char *message;
 
-	client_find_words(body, &buffer);
-	words = bytes_error(&buffer) == 0 && buffer.data[0] != '\0' ? (const char *)buffer.data
-								    : "no reason given";
+	client_find_message(body, &buffer);
+	message = bytes_error(&buffer) == 0 && buffer.data[0] != '\0' ? (const char *)buffer.data
+								      : "no reason given";
 	if (status == 401)
 		log_error("the server at '%s' wants a token: %s; give one with --token-file FILE "
 			  "or HEARTH_TOKEN",
-			  client->server, words);
+			  client->server, message);
 	else if (status == 403)
 		log_error("the token may not do this: %s; give one with that scope with "
 			  "--token-file FILE or HEARTH_TOKEN",
-			  words);
+			  message);
 	else if (status == 400 || status == 413)
-		log_error("the server does not accept this: %s", words);
+		log_error("the server does not accept this: %s", message);
 	else if (status == 404)
 		log_error("'%s' does not know this request (%s); is it a hearth-symbolizer, and "
 			  "not an older one?",
-			  client->server, words);
+			  client->server, message);
 	else
 		log_error("the server at '%s' failed with status %ld: %s", client->server, status,
-			  words);
+			  message);
 	return status == 400 ? -EINVAL : -EIO;
 }
 
@@ -282,14 +275,14 @@ CURLcode client_run(struct client *client, const char *path_and_query, struct by
 	(void)curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
 	(void)curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	(void)curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, SILENCE_TIMEOUT_S);
-	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, take_answer);
+	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, append_answer);
 	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
 	code = curl_easy_perform(client->curl);
 	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
 	return code;
 }
 
-/* Whether the body can be an answer of the API: each of them is a JSON object. */
+/* Every answer of the API is a JSON object. */
 static bool is_json(const struct bytes *body)
 {
 	size_t start = 0;
@@ -306,17 +299,18 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	CURLcode code;
 
 	code = client_run(client, path_and_query, &body, &status);
-	/* A server that refuses an upload may close the connection before it has read the whole
-	 * body. Then libcurl reports an error although there is an answer. */
+	/*
+	 * A server that refuses an upload may close the connection before it has read all of it.
+	 * Its answer is complete nevertheless.
+	 */
 	if (code != CURLE_OK && status < 400)
-		return say_unreachable(client, code);
+		return log_unreachable(client, code);
 	if (status != 200 && status != 201 && !(status == 404 && !is_json(&body)))
-		return say_refused(client, status, bytes_view_of(&body));
+		return log_refused(client, status, bytes_view_of(&body));
 	if (!is_json(&body)) {
-		log_error(
-			"'%s' is no hearth-symbolizer: it answers with status %ld and no JSON; name "
-			"another with --server URL or HEARTH_SERVER",
-			client->server, status);
+		log_error("'%s' is no hearth-symbolizer: it answers with status %ld and no JSON; "
+			  "name another with --server URL or HEARTH_SERVER",
+			  client->server, status);
 		return -EIO;
 	}
 	return bytes_append(ret_body, body.data, body.size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests whose errors the caller handles: for example, it retries an upload, or a status of 404
- * is an expected answer.
+ * Requests after whose failure the caller goes on: uploads are tried again, and 404 is an expected
+ * answer.
  */
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 #include "symbolizer/cli/client/client_private.h"
 
-/* The part of a file that is still to be sent. */
+/* The part of a file that is still to send. */
 struct outgoing {
 	int fd;
 	uint64_t offset;
@@ -19,7 +19,7 @@ struct outgoing {
 	_Atomic uint64_t *n_sent;
 };
 
-static size_t give_file(char *buffer, size_t size, size_t count, void *arg)
+static size_t read_file(char *buffer, size_t size, size_t count, void *arg)
 {
 	struct outgoing *outgoing = arg;
 	ssize_t n;
@@ -46,14 +46,14 @@ static void set_body(struct client *client, const struct client_request *request
 		(void)curl_easy_setopt(client->curl, CURLOPT_UPLOAD, 1L);
 		(void)curl_easy_setopt(client->curl, CURLOPT_INFILESIZE_LARGE,
 				       (curl_off_t)request->size);
-		(void)curl_easy_setopt(client->curl, CURLOPT_READFUNCTION, give_file);
+		(void)curl_easy_setopt(client->curl, CURLOPT_READFUNCTION, read_file);
 		(void)curl_easy_setopt(client->curl, CURLOPT_READDATA, outgoing);
 	} else if (strcmp(request->method, "POST") == 0) {
 		(void)curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, "");
 	}
 }
 
-/* Copies @headers and appends @one_more, unless it is NULL. */
+/* Copies @headers and appends @one_more if it is not NULL. */
 static struct curl_slist *copy_headers(const struct curl_slist *headers, const char *one_more)
 {
 	struct curl_slist *copy = NULL;
@@ -63,18 +63,18 @@ static struct curl_slist *copy_headers(const struct curl_slist *headers, const c
 	return one_more ? curl_slist_append(copy, one_more) : copy;
 }
 
-static void write_words(const struct client *client, CURLcode code, struct client_answer *answer)
+static void write_message(const struct client *client, CURLcode code, struct client_answer *answer)
 {
-	scoped_bytes struct bytes words = BYTES_INIT(64 * KIB);
+	scoped_bytes struct bytes message = BYTES_INIT(64 * KIB);
 	const char *text =
 		client->curl_message[0] ? client->curl_message : curl_easy_strerror(code);
 
 	if (answer->status >= 400) {
-		client_find_words(bytes_view_of(&answer->body), &words);
-		text = bytes_error(&words) == 0 && words.data[0] ? (const char *)words.data
-								 : "no reason given";
+		client_find_message(bytes_view_of(&answer->body), &message);
+		text = bytes_error(&message) == 0 && message.data[0] ? (const char *)message.data
+								     : "no reason given";
 	}
-	(void)snprintf(answer->words, sizeof(answer->words), "%s", text);
+	(void)snprintf(answer->message, sizeof(answer->message), "%s", text);
 }
 
 static uint64_t date_of_answer(const struct client *client)
@@ -109,14 +109,11 @@ int client_exchange(struct client *client, const struct client_request *request,
 	code = client_run(client, request->path, &ret_answer->body, &ret_answer->status);
 	curl_slist_free_all(headers);
 	ret_answer->date_s = date_of_answer(client);
-	/*
-	 * A server that refuses an upload may close the connection before it has read the whole
-	 * file. Then libcurl reports an error although there is an answer.
-	 */
+	/* A server that refuses an upload may close the connection before it has read all of it. */
 	if (code != CURLE_OK && ret_answer->status < 400)
 		ret_answer->status = 0;
 	if (ret_answer->status == 0 || ret_answer->status >= 400)
-		write_words(client, code, ret_answer);
+		write_message(client, code, ret_answer);
 	return ret_answer->status == 0 ? -EIO : 0;
 }
 

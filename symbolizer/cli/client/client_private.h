@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Shared by the files of the client. */
+/* Shared by client.c and client_exchange.c only. */
 
 #include <curl/curl.h>
 
@@ -10,16 +10,20 @@
 struct client {
 	CURL *curl;
 	struct curl_slist *headers;      /* of every request */
-	struct curl_slist *json_headers; /* the same and Content-Type: for a JSON body */
-	char *server;                    /* without a slash at the end */
+	struct curl_slist *json_headers; /* of requests with a JSON body: the same and its type */
+	char *server;                    /* URL without a slash at the end */
 	char curl_message[CURL_ERROR_SIZE];
 };
 
-/* Sets the options that all requests need, and performs the request that the caller prepared in
- * client->curl. *ret_status is 0 if there is no answer. */
+/*
+ * Sets the options that all requests have in common, and performs the request. *ret_status 0: no
+ * answer.
+ */
 CURLcode client_run(struct client *client, const char *path_and_query, struct bytes *body,
 		    long *ret_status);
 
-/* Appends the error message of an answer, and a NUL. The body is {"error": ...} or a short plain
- * text. */
-void client_find_words(struct bytes_view body, struct bytes *ret_words);
+/*
+ * Appends the server's error message and a NUL: the value of "DESCRIPTION" or "error" in a JSON
+ * body, or the whole body if it is a short text.
+ */
+void client_find_message(struct bytes_view body, struct bytes *ret_message);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Used by `hearth services` and `hearth hosts`.
- */
-
 #include "symbolizer/cli/client/list_answer.h"
 
 #include <stdio.h>

@@ -8,14 +8,14 @@
 #include "symbolizer/cli/client/client.h"
 #include "symbolizer/cli/print/printable.h"
 
-/* Replaces "app_service count 121 is invalid": 121 services match the filter. */
-static bool append_too_many(struct bytes *out, const char *words)
+/* "app_service count 121 is invalid": 121 services match the filter. */
+static bool append_too_many(struct bytes *out, const char *message)
 {
 	unsigned int count;
 	int end = 0;
 
-	if (sscanf(words, "app_service count %9u is invalid%n", &count, &end) != 1 || end == 0 ||
-	    words[end] != '\0')
+	if (sscanf(message, "app_service count %9u is invalid%n", &count, &end) != 1 || end == 0 ||
+	    message[end] != '\0')
 		return false;
 	(void)bytes_append_format(out,
 				  "the filter leaves %u services, and one answer holds at most 10: "
@@ -24,7 +24,7 @@ static bool append_too_many(struct bytes *out, const char *words)
 	return true;
 }
 
-void server_message_append(struct bytes *out, const char *words)
+void server_message_append(struct bytes *out, const char *message)
 {
 	static const struct {
 		const char *key;
@@ -35,19 +35,19 @@ void server_message_append(struct bytes *out, const char *words)
 	};
 	scoped_bytes struct bytes renamed = BYTES_INIT(MIB);
 
-	if (append_too_many(out, words))
+	if (append_too_many(out, message))
 		return;
-	while (*words) {
+	while (*message) {
 		size_t i = 0;
 
 		while (i < ARRAY_SIZE(keys) &&
-		       strncmp(words, keys[i].key, strlen(keys[i].key)) != 0)
+		       strncmp(message, keys[i].key, strlen(keys[i].key)) != 0)
 			i++;
 		if (i < ARRAY_SIZE(keys)) {
 			(void)bytes_append_text(&renamed, keys[i].option);
-			words += strlen(keys[i].key);
+			message += strlen(keys[i].key);
 		} else {
-			(void)bytes_append_byte(&renamed, (uint8_t)*words++);
+			(void)bytes_append_byte(&renamed, (uint8_t)*message++);
 		}
 	}
 	(void)bytes_append_byte(&renamed, '\0');
@@ -60,11 +60,11 @@ static bool is_collected(enum event_type type)
 	return type == EVENT_ON_CPU || type == EVENT_OFF_CPU || type == EVENT_RUN_QUEUE;
 }
 
-void server_message_print_no_data(const char *words, enum event_type type)
+void server_message_print_no_data(const char *message, enum event_type type)
 {
 	scoped_bytes struct bytes out = BYTES_INIT(MIB);
 
-	server_message_append(&out, words[0] ? words : "no data");
+	server_message_append(&out, message[0] ? message : "no data");
 	if (!is_collected(type))
 		(void)bytes_append_text(&out, "; agents collect " COLLECTED_EVENTS);
 	(void)fprintf(stderr, "%.*s\n", (int)out.size, (const char *)out.data);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth debuginfo ls|rm|check: what the server keeps.
- */
+/* hearth debuginfo ls|rm|check: lists, removes or checks the debuginfo that the server stores. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,11 +20,11 @@
 struct debuginfo_options {
 	struct connection_options connection;
 	const char *verb;
-	char **ids; /* whole ones, once the server was asked */
+	char **ids; /* prefixes of build-IDs; whole ones after complete_ids() */
 	int n_ids;
 };
 
-/* A build-ID of which all digits were given: nothing is looked for that begins with it. */
+/* A text of this length is a whole build-ID, not a prefix. */
 #define WHOLE_ID_CHARACTERS 40
 
 static bool may_begin_id(const char *text)
@@ -80,9 +78,9 @@ static void make_path(const char *id, const char *rest, struct bytes *path)
 	(void)bytes_append_byte(path, '\0');
 }
 
-/* One request about one build-ID. 1 done, 0 not there (said), -EIO (said). */
-static int ask_about(struct client *client, const char *method, const char *id, const char *rest,
-		     struct client_answer *answer)
+/* Sends one request about one build-ID. 1 done; prints why and returns 0 (not stored) or -EIO. */
+static int request(struct client *client, const char *method, const char *id, const char *rest,
+		   struct client_answer *answer)
 {
 	scoped_bytes struct bytes path = BYTES_INIT(KIB);
 
@@ -97,7 +95,7 @@ static int ask_about(struct client *client, const char *method, const char *id, 
 		(void)fprintf(stderr, "there is no debuginfo of build-ID %s\n", id);
 		return 0;
 	}
-	log_error("%s: %s", id, answer->words);
+	log_error("%s: %s", id, answer->message);
 	return -EIO;
 }
 
@@ -108,14 +106,14 @@ static void format_rows(const json_t *rows, uint64_t now_s, struct bytes *out)
 	debuginfo_list_write(rows, terminal_of_stdout().width, now_s, out);
 }
 
-/* Of one build-ID. */
+/* Lists the files of one build-ID. */
 static enum exit_code list_one(const struct debuginfo_options *options, struct client *client,
 			       const char *id)
 {
 	scoped_bytes struct bytes text = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
 	scoped(json_freep) json_t *root = NULL;
 	struct client_answer answer;
-	int r = ask_about(client, "GET", id, "", &answer);
+	int r = request(client, "GET", id, "", &answer);
 
 	if (r > 0 && options->connection.json) {
 		(void)bytes_append(&text, answer.body.data, answer.body.size);
@@ -148,8 +146,7 @@ static enum exit_code list(const struct debuginfo_options *options, struct clien
 	return status;
 }
 
-/* ---- rm and check -----------------------------------------------------------------------------
- */
+/* ---- rm and check --------------------------------------------------------------------------- */
 
 static enum exit_code remove_all(const struct debuginfo_options *options, struct client *client)
 {
@@ -157,7 +154,7 @@ static enum exit_code remove_all(const struct debuginfo_options *options, struct
 
 	for (int i = 0; i < options->n_ids; i++) {
 		struct client_answer answer;
-		int r = ask_about(client, "DELETE", options->ids[i], "", &answer);
+		int r = request(client, "DELETE", options->ids[i], "", &answer);
 
 		if (r > 0 && options->connection.json)
 			(void)printf("%.*s\n", (int)answer.body.size,
@@ -183,7 +180,7 @@ static int check_one(const struct debuginfo_options *options, struct client *cli
 {
 	scoped(json_freep) json_t *root = NULL;
 	struct client_answer answer;
-	int r = ask_about(client, "POST", id, "/check", &answer);
+	int r = request(client, "POST", id, "/check", &answer);
 
 	if (r > 0) {
 		root = json_loadb((const char *)answer.body.data, answer.body.size, 0, NULL);
@@ -219,7 +216,7 @@ static int check_listed(const struct debuginfo_options *options, struct client *
 	for (size_t i = 0; i < json_array_size(rows) && r >= 0; i++) {
 		const char *id = list_text(json_array_get(rows, i), "build_id");
 
-		/* Files of one stand together; all of them are checked at once. */
+		/* One request checks all files of a build-ID; their rows are adjacent. */
 		if (strcmp(id, before) != 0)
 			r = check_one(options, client, id, totals);
 		before = id;
@@ -248,10 +245,12 @@ static enum exit_code check(const struct debuginfo_options *options, struct clie
 	return totals.n_files > 0 ? EXIT_OK : EXIT_NO_DATA;
 }
 
-/* ---- build-IDs by their beginning ----------------------------------------------------------- */
+/* ---- prefixes of build-IDs ------------------------------------------------------------------ */
 
-/* Replaces a beginning by the whole build-ID; what is not known stays as it is. -EINVAL after an
- * error was said. */
+/*
+ * Replaces a prefix by the whole build-ID, if one begins with it. Logs an error and returns
+ * -EINVAL.
+ */
 static int complete_id(const json_t *rows, char **id)
 {
 	const char *whole;

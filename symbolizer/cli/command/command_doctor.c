@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth doctor: what of this host and of the server is in the way of profiles with names.
+ * hearth doctor: finds what prevents profiles with function names, on this host and on the server.
  */
 
 #include "common/log.h"
@@ -25,10 +25,8 @@ static const struct argp_child children[] = { { &connection_argp, 0, NULL, 0 }, 
 static const struct argp doctor_argp = {
 	.parser = parse,
 	.children = children,
-	.doc = "Examines this host, its agent and the server, and says for each thing that is "
-	       "wrong how "
-	       "to mend it. Run it as root where the agent runs. The status is 1 when something "
-	       "fails.",
+	.doc = "Examines this host, its agent and the server, and prints a fix for each problem. "
+	       "Run it as root where the agent runs. The status is 1 if a check fails.",
 };
 
 enum exit_code command_doctor(int argc, char **argv)

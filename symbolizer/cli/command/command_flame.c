@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth flame: a profile as a tree for the terminal, as folded stacks, or as the server's JSON.
- */
+/* hearth flame: prints a profile as a tree, as folded stacks, or as the server's JSON. */
 
 #include <stdio.h>
 
@@ -15,10 +13,10 @@
 #include "symbolizer/cli/profile/flame_text.h"
 #include "symbolizer/cli/profile/profile_request.h"
 
-/* What a terminal shows is chosen from so many of the largest nodes. */
+/* The server sends the largest nodes only; a terminal shows fewer. */
 #define TERMINAL_MAX_NODES 20000
 
-/* Lines around the tree that should stay visible with it: heading, remark and prompt. */
+/* Lines that should stay visible together with the tree: heading, remark and prompt. */
 #define LINES_AROUND 4
 
 #define MAX_TEXT_BYTES GIB
@@ -77,7 +75,7 @@ static const struct argp flame_argp = {
 	       "share, below its caller.",
 };
 
-/* An answer without a profile is short; a long one need not be parsed to know. */
+/* A longer answer contains a profile, without parsing it. */
 #define MAX_EMPTY_ANSWER_BYTES (64 * KIB)
 
 static bool is_empty(const struct bytes *answer)
@@ -120,7 +118,7 @@ static void append_heading(struct bytes *out, const struct flame_options *option
 	flame_heading_write(tree, &heading, out);
 }
 
-/* So many lines of the tree stay visible with what stands around it. */
+/* Returns how many lines of the tree fit the terminal with the lines around it. */
 static uint32_t rows_that_fit(const struct terminal *terminal, const struct bytes *hint)
 {
 	int rows = terminal->height - LINES_AROUND - (int)terminal_lines_of(hint);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth hosts: which agents report, and since when one does not.
- */
+/* hearth hosts: lists the hosts and the time of their last batch. */
 
 #include "symbolizer/cli/client/list_answer.h"
 #include "symbolizer/cli/command/command.h"
@@ -30,7 +28,7 @@ static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
 	struct terminal terminal = terminal_of_stdout();
 
-	/* A file has whole names, each label on one line. */
+	/* In a file or pipe, names are not shortened and labels not wrapped. */
 	host_text_write(rows, now_s, terminal.is_terminal ? terminal.width : INT16_MAX, out);
 }
 

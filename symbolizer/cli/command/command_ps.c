@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth ps: the processes of the fleet, of a host or of a service, the largest first.
- */
+/* hearth ps: lists the processes of the fleet, of a host or of a service, largest first. */
 
 #include "symbolizer/cli/command/command.h"
 #include "symbolizer/cli/list/sum_list.h"

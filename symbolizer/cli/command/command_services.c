@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth services: which services there are, the largest users of the CPUs first.
- */
+/* hearth services: lists the services by descending CPU time. */
 
 #include <stdio.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth symbolize: the functions at addresses of one program, as the server sees them.
- */
+/* hearth symbolize: prints the functions that the server finds at addresses of one program. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,13 +16,13 @@
 #include "symbolizer/cli/print/scoped_json.h"
 #include "symbolizer/cli/print/terminal.h"
 
-/* As many as the server takes in one request. */
+/* The server accepts no more in one request. */
 #define MAX_ADDRESSES 100000
 
 #define MAX_LINE_BYTES 256
 
-/* For half a minute; the largest tables take some seconds. */
-#define MAX_ASKED_AGAIN 60
+/* Half a minute; the server needs some seconds to make the largest tables. */
+#define MAX_REPEATS 60
 
 enum option_key {
 	KEY_KERNEL = 0x300,
@@ -34,7 +32,7 @@ struct symbolize_options {
 	struct connection_options connection;
 	const char *build_id;
 	bool kernel;
-	char **addresses; /* none: they are read from standard input */
+	char **addresses; /* if there are none, read them from standard input */
 	int n_addresses;
 };
 
@@ -56,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		options->kernel = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		/* All arguments at once: they stand behind the options. */
+		/* Take all remaining arguments: argp has moved the options before them. */
 		options->addresses = state->argv + state->next - 1;
 		options->n_addresses = state->argc - state->next + 1;
 		state->next = state->argc;
@@ -83,13 +81,12 @@ static const struct argp symbolize_argp = {
 	.parser = parse,
 	.args_doc = "[ADDRESS...]",
 	.children = children,
-	.doc = "Prints the functions at addresses (hexadecimal, as nm prints them: what the ELF "
-	       "file "
-	       "calls virtual addresses). Without addresses they are read from standard input, one "
-	       "in a line.",
+	.doc = "Prints the functions at addresses (hexadecimal virtual addresses of the ELF file, "
+	       "as nm prints them). Without arguments, addresses are read from standard input, "
+	       "one per line.",
 };
 
-/* A text is checked by the server, which says what is wrong with it. */
+/* The server checks the text and reports what is wrong with it. */
 static void add_address(struct json_writer *json, const char *text, size_t *count)
 {
 	json_text_sized(json, text, strcspn(text, "\r\n"));
@@ -112,7 +109,7 @@ static int add_addresses(const struct symbolize_options *options, struct json_wr
 	return -EINVAL;
 }
 
-static int make_question(const struct symbolize_options *options, struct bytes *body)
+static int make_request(const struct symbolize_options *options, struct bytes *body)
 {
 	struct json_writer json;
 	int r;
@@ -129,7 +126,7 @@ static int make_question(const struct symbolize_options *options, struct bytes *
 	return r < 0 ? r : bytes_error(body);
 }
 
-static void append_place(struct bytes *out, const json_t *frame)
+static void append_source_line(struct bytes *out, const json_t *frame)
 {
 	const char *file = list_text(frame, "file");
 
@@ -149,11 +146,11 @@ static void append_function(struct bytes *out, const json_t *frame)
 		(void)printable_append(out, function, -1);
 	else
 		(void)bytes_append_format(out, "? (%s)", list_text(frame, "status"));
-	append_place(out, frame);
+	append_source_line(out, frame);
 	(void)bytes_append_byte(out, '\n');
 }
 
-/* The functions that it was inlined into, from the inside out. */
+/* Appends the functions that the function was inlined into, innermost first. */
 static void append_callers(struct bytes *out, const json_t *frame)
 {
 	const json_t *callers = json_object_get(frame, "inlined_into");
@@ -164,7 +161,7 @@ static void append_callers(struct bytes *out, const json_t *frame)
 	}
 }
 
-/* Whether any has a name. */
+/* Returns whether any frame has a name. */
 static bool format_frames(const json_t *frames, struct bytes *out)
 {
 	bool named = false;
@@ -180,9 +177,9 @@ static bool format_frames(const json_t *frames, struct bytes *out)
 	return named;
 }
 
-/* The server may still be making the table of this program: then it says so, and names nothing. */
-static int ask(struct client *client, const struct bytes *question, struct bytes *answer,
-	       json_t **ret_root)
+/* Repeats the request while the server is still making the symbol table of this program. */
+static int symbolize(struct client *client, const struct bytes *request, struct bytes *answer,
+		     json_t **ret_root)
 {
 	const struct timespec nap = { .tv_nsec = 500 * 1000 * 1000 };
 
@@ -191,11 +188,11 @@ static int ask(struct client *client, const struct bytes *question, struct bytes
 		int r;
 
 		bytes_clear(answer);
-		r = client_post_json(client, "/v1/symbolize", bytes_view_of(question), answer);
+		r = client_post_json(client, "/v1/symbolize", bytes_view_of(request), answer);
 		if (r < 0)
 			return r;
 		root = json_loadb((const char *)answer->data, answer->size, 0, NULL);
-		if (i < MAX_ASKED_AGAIN && json_is_true(json_object_get(root, "pending"))) {
+		if (i < MAX_REPEATS && json_is_true(json_object_get(root, "pending"))) {
 			(void)nanosleep(&nap, NULL);
 			continue;
 		}
@@ -219,7 +216,7 @@ static enum exit_code print_answer(const json_t *root)
 enum exit_code command_symbolize(int argc, char **argv)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	scoped_bytes struct bytes question = BYTES_INIT(64 * MIB);
+	scoped_bytes struct bytes request = BYTES_INIT(64 * MIB);
 	scoped(client_freep) struct client *client = NULL;
 	scoped(json_freep) json_t *root = NULL;
 	struct symbolize_options options = {};
@@ -227,11 +224,11 @@ enum exit_code command_symbolize(int argc, char **argv)
 
 	if (argp_parse(&symbolize_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	r = make_question(&options, &question);
+	r = make_request(&options, &request);
 	if (r == 0)
 		r = client_new(&options.connection, &client);
 	if (r == 0)
-		r = ask(client, &question, &answer, &root);
+		r = symbolize(client, &request, &answer, &root);
 	if (r < 0)
 		return exit_code_of_error(r);
 	if (!options.connection.json)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth top: the functions of a profile, largest first.
- */
+/* hearth top: lists the functions of a profile, largest first. */
 
 #include <stdio.h>
 
@@ -18,7 +16,7 @@
 
 #define MAX_TEXT_BYTES (256 * MIB)
 
-/* Stay on the least terminal when remarks stand below them. */
+/* Shown on any terminal, also if the hint below them does not fit. */
 #define MIN_ROWS 5
 
 enum top_key {

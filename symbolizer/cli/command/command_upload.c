@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth upload: ELF files to the server under their identity. A build pipeline may give everything
- * that it built: what is no ELF file, or has no identity, is skipped with a word.
+ * hearth upload: uploads ELF files under their build-ID. A build pipeline may name everything that
+ * it built: files that are not ELF, or have no build-ID, are skipped with a message.
  */
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			argp_error(state, "--split-of '%.40s' is no build-ID", text);
 		return 0;
 	case ARGP_KEY_ARG:
-		/* All arguments at once: they stand behind the options. */
+		/* Take all remaining arguments: argp has moved the options before them. */
 		options->files = state->argv + state->next - 1;
 		options->n_files = state->argc - state->next + 1;
 		state->next = state->argc;
@@ -85,13 +85,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const struct argp_option rows[] = {
 	{ "recursive", 'r', NULL, 0, "take all files of a folder, such as /usr/lib/debug", 0 },
-	{ "parallel", 'P', "N", 0, "so many files at a time (4)", 0 },
+	{ "parallel", 'P', "N", 0, "upload N files at the same time (4)", 0 },
 	{ "force", KEY_FORCE, NULL, 0, "send also what the server seems to have", 0 },
 	{ "sources-of", KEY_SOURCES_OF, "BUILD-ID", 0,
 	  "the files are source files of this program, under their absolute paths", 0 },
 	{ "split-of", KEY_SPLIT_OF, "BUILD-ID", 0,
-	  "the files are split DWARF of this program: a .dwp, or all of its .dwo (else PROGRAM.dwp lies "
-	  "beside PROGRAM)",
+	  "the files are split DWARF of this program: a .dwp, or all of its .dwo (not needed for "
+	  "PROGRAM.dwp beside PROGRAM)",
 	  0 },
 	{}
 };
@@ -105,7 +105,7 @@ static const struct argp upload_argp = {
 	.children = children,
 	.doc = "Uploads executables, libraries or debug files under their build-ID, so that their "
 	       "functions get names, also in samples that were taken before. What the server has "
-	       "is not sent again; what was interrupted goes on where it was.",
+	       "is not sent again; an interrupted upload continues where it stopped.",
 };
 
 static int collect(const struct upload_options *options, struct upload_list *list)
@@ -126,9 +126,9 @@ static bool is_dwo(const char *path)
 	return length > 4 && strcmp(path + length - 4, ".dwo") == 0;
 }
 
-/* The files of a list become one of its own, which goes away with the command. */
+/* The temporary .dwp made of the .dwo files; removed when the command ends. */
 struct packed_split {
-	char path[4096]; /* "": there is none */
+	char path[4096]; /* "": none */
 };
 
 static void packed_split_release(struct packed_split *packed)
@@ -154,7 +154,7 @@ static int write_package(struct packed_split *packed, const struct bytes *packag
 	return write_all(fd, package->data, package->size);
 }
 
-/* Moves the .dwo files out of @list. Their paths are @ret_paths[count]. */
+/* Moves the paths of the .dwo files from @list to @ret_paths, and returns their number. */
 static size_t take_dwo(struct upload_list *list, char **ret_paths)
 {
 	size_t kept = 0, taken = 0;
@@ -170,8 +170,8 @@ static size_t take_dwo(struct upload_list *list, char **ret_paths)
 }
 
 /*
- * One program has one file of split DWARF: .dwo files are packed. A single one may be of what is
- * not.
+ * Packs the .dwo files of @list, because the server stores one file of split DWARF per program. If
+ * a single .dwo cannot be packed, it is uploaded unchanged.
  */
 static int pack_split(struct upload_list *list, struct packed_split *packed)
 {
@@ -253,7 +253,7 @@ enum exit_code command_upload(int argc, char **argv)
 	if (upload_all(&options.connection, &settings, &list, options.jobs, &totals) < 0)
 		return EXIT_ERROR;
 	if (list.count == 0)
-		(void)fprintf(stderr, "there is no file in what was named\n");
+		(void)fprintf(stderr, "there are no files in the named folders\n");
 	else if (list.count > 1)
 		print_totals(&totals);
 	return exit_code_of(&totals);

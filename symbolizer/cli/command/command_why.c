@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * hearth why: which code has no names, why, and what helps.
- */
+/* hearth why: lists the files whose code has no function names, with the reason and a remedy. */
 
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +24,9 @@
 struct why_options {
 	struct connection_options connection;
 	struct selection_options selection;
-	const char *file;             /* path, name or beginning of a build-ID; NULL: all */
+	const char *file;             /* path, name or prefix of a build-ID; NULL: all */
 	struct output_options output; /* @rows is never 0 */
-	bool all;                     /* rows */
+	bool all;                     /* all rows: --rows 0 */
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -96,7 +94,7 @@ static int print_json(const json_t *root)
 
 	if (!dump)
 		return log_error_errno(-ENOMEM, "cannot print the answer: %m");
-	/* jansson leaves this one control character as it is. */
+	/* jansson does not escape this control character. */
 	for (const char *next = dump; *next; next++) {
 		if (*next == 0x7f)
 			(void)bytes_append_text(&text, "\\u007f");
@@ -124,7 +122,7 @@ static enum exit_code print_all(const struct why_options *options, const json_t 
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
-/* What the server knows of a build-ID; NULL after an error was said. */
+/* Fetches the status of a build-ID. Logs an error and returns NULL. */
 static json_t *fetch_status(struct client *client, const char *build_id)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
@@ -144,9 +142,11 @@ static json_t *fetch_status(struct client *client, const char *build_id)
 	return status;
 }
 
-/* Leaves of "files" those that are meant, each with its "status". Their number, or negative errno
- * (said). */
-static int keep_meant(struct client *client, const struct why_options *options, json_t *root)
+/*
+ * Removes all files from "files" but those that the user named, and adds their "status". Returns
+ * their number, or logs an error and returns a negative errno.
+ */
+static int keep_named(struct client *client, const struct why_options *options, json_t *root)
 {
 	json_t *files = json_object_get(root, "files");
 	json_t *kept = json_array();
@@ -156,7 +156,7 @@ static int keep_meant(struct client *client, const struct why_options *options, 
 		json_t *row = json_array_get(files, i);
 		const char *build_id = list_text(row, "build_id");
 
-		if (!unresolved_is_meant(row, options->file))
+		if (!unresolved_matches(row, options->file))
 			continue;
 		if (build_id[0]) {
 			json_t *status = fetch_status(client, build_id);
@@ -170,7 +170,7 @@ static int keep_meant(struct client *client, const struct why_options *options, 
 	return failed ? -EIO : (int)json_array_size(kept);
 }
 
-static void write_meant(const json_t *root, const struct unresolved_text_options *layout,
+static void write_named(const json_t *root, const struct unresolved_text_options *layout,
 			struct bytes *out)
 {
 	const json_t *files = json_object_get(root, "files");
@@ -182,7 +182,9 @@ static void write_meant(const json_t *root, const struct unresolved_text_options
 	}
 }
 
-/* The build-ID of debuginfo that the server keeps and the user means; to be freed, NULL none. */
+/*
+ * Finds the build-ID of the stored debuginfo that the user named. The caller frees it. NULL: none.
+ */
 static char *find_stored(struct client *client, const char *file)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
@@ -195,13 +197,13 @@ static char *find_stored(struct client *client, const char *file)
 	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
 	rows = json_object_get(root, "debuginfo");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		if (unresolved_is_meant(json_array_get(rows, i), file))
+		if (unresolved_matches(json_array_get(rows, i), file))
 			return strdup(list_text(json_array_get(rows, i), "build_id"));
 	}
 	return executable_id_parse(file, &id) == 0 && id.size >= 8 ? strdup(file) : NULL;
 }
 
-/* All of its code has names in the selection, or it ran not at all. */
+/* For a file whose code has all names in the selection, or did not run. */
 static enum exit_code explain_other(struct client *client, const struct why_options *options,
 				    json_t *root)
 {
@@ -212,7 +214,7 @@ static enum exit_code explain_other(struct client *client, const struct why_opti
 
 	if (!build_id) {
 		(void)fprintf(stderr,
-			      "no code without names lies in '%s' in this selection; 'hearth why' "
+			      "'%s' has no code without names in this selection; 'hearth why' "
 			      "lists the files that have some\n",
 			      options->file);
 		return EXIT_NO_DATA;
@@ -235,7 +237,7 @@ static enum exit_code explain_file(struct client *client, const struct why_optio
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
 	const struct unresolved_text_options layout = text_options(options);
-	int count = keep_meant(client, options, root);
+	int count = keep_named(client, options, root);
 
 	if (count < 0)
 		return EXIT_ERROR;
@@ -243,7 +245,7 @@ static enum exit_code explain_file(struct client *client, const struct why_optio
 		return explain_other(client, options, root);
 	if (options->connection.json)
 		return print_json(root) < 0 ? EXIT_ERROR : EXIT_OK;
-	write_meant(root, &layout, &text);
+	write_named(root, &layout, &text);
 	return terminal_print(&text) < 0 ? EXIT_ERROR : EXIT_OK;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * `hearth doctor` first collects facts about the host and the server, then calls every check of
- * doctor_checks.def. A check reads only the facts, and adds one or more findings to the report.
+ * `hearth doctor` collects facts first, then runs every check of doctor_checks.def. A check reads
+ * nothing but the facts, and adds one finding or more.
  */
 
 #include <jansson.h>
@@ -14,7 +14,7 @@
 
 enum doctor_status {
 	DOCTOR_OK,
-	DOCTOR_WARN, /* works with losses, or cannot be checked */
+	DOCTOR_WARN, /* works, but something is missing */
 	DOCTOR_FAIL, /* does not work */
 };
 
@@ -28,25 +28,25 @@ enum doctor_status {
 struct host_facts {
 	char release[DOCTOR_TEXT_SIZE];   /* uname -r */
 	char version[DOCTOR_TEXT_SIZE];   /* uname -v */
-	char signature[DOCTOR_TEXT_SIZE]; /* /proc/version_signature; "": there is none */
+	char signature[DOCTOR_TEXT_SIZE]; /* /proc/version_signature; "": the file does not exist */
 	char machine[DOCTOR_TEXT_SIZE];   /* uname -m */
 	char boot_id[DOCTOR_TEXT_SIZE];
-	/* "none [integrity] confidentiality"; "": the kernel has no lockdown, if it is known */
+	/* "none [integrity] confidentiality"; "": not compiled in, if lockdown_is_known */
 	char lockdown[DOCTOR_TEXT_SIZE];
 	bool lockdown_is_known;
 	bool has_btf;
 	bool is_root;
-	/* Facts marked with (*) are those of the agent, or of this process if no agent runs. */
-	bool foreign_pid_namespace;  /* (*) the PID namespace is not the host's */
-	bool foreign_user_namespace; /* (*) the user namespace is not the host's */
+	/* "the process" is the agent if one runs, else this program */
+	bool foreign_pid_namespace;  /* the process is not in the host's PID namespace */
+	bool foreign_user_namespace; /* the process is not in the host's user namespace */
 	int perf_event_paranoid;     /* -1: cannot be read */
 	int kptr_restrict;           /* -1: cannot be read */
-	int bpf_result;              /* of creating a map: 0 or negative errno */
-	bool memlock_was_raised;     /* before creating the map, which needs CAP_SYS_RESOURCE */
+	int bpf_result;              /* of creating a BPF map: 0 or negative errno */
+	bool memlock_was_raised;     /* to create the map; needs CAP_SYS_RESOURCE */
 	int perf_result;             /* of opening a CPU clock: 0 or negative errno */
-	uint64_t memlock_bytes;      /* (*) RLIMIT_MEMLOCK */
-	uint64_t memory_limit_bytes; /* (*) of the cgroup */
-	uint64_t capabilities;       /* (*) the permitted ones */
+	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK of the process */
+	uint64_t memory_limit_bytes; /* of the cgroup of the process */
+	uint64_t capabilities;       /* the permitted ones of the process */
 	pid_t agent;                 /* 0: no agent runs */
 	uint64_t agent_age_s;        /* DOCTOR_UNLIMITED: not known */
 	unsigned int n_agents;
@@ -54,14 +54,14 @@ struct host_facts {
 
 struct server_facts {
 	const char *url;
-	long status;                     /* of GET /v1/hosts; 0: no answer */
-	char words[CLIENT_MESSAGE_SIZE]; /* the error; "": none */
+	long status; /* of GET /v1/hosts; 0: no answer */
+	char message[CLIENT_MESSAGE_SIZE];
 	bool has_token;
-	char token_words[CLIENT_MESSAGE_SIZE]; /* why the token cannot be used; "": it can */
-	uint64_t date_s;                       /* time of the server's clock; 0: not known */
-	uint64_t asked_s;                      /* time of this host's clock before the request */
-	json_t *hosts;                         /* answer of /v1/hosts; NULL: none */
-	json_t *unresolved;                    /* answer of /v1/unresolved; NULL: none */
+	char token_message[CLIENT_MESSAGE_SIZE]; /* why the token cannot be used; "": it can */
+	uint64_t date_s;                         /* the server's clock; 0: not known */
+	uint64_t local_s;                        /* this host's clock at the request */
+	json_t *hosts;                           /* the answers; NULL: none */
+	json_t *unresolved;
 	long unresolved_status;
 };
 
@@ -72,13 +72,15 @@ struct doctor_facts {
 
 void host_facts_read(struct host_facts *ret_facts);
 
-/* The memory limit of a process. @cgroups: the text of its /proc/PID/cgroup; @folder: where cgroups
- * are mounted. */
+/*
+ * Returns the memory limit of a process. @cgroups is the text of its /proc/PID/cgroup; cgroups are
+ * mounted at @folder.
+ */
 uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
 
 /*
- * Sends the requests to the server. Their errors are facts too, as is a token that cannot be used.
- * Requests unresolved files of the host with @boot_id. 0 or -ENOMEM.
+ * Sends requests to the server. A failure is a fact, also a token that cannot be used. Fetches the
+ * files without names of the host with @boot_id. 0 or -ENOMEM.
  */
 int server_facts_read(const struct connection_options *options, const char *boot_id,
 		      struct server_facts *ret_facts);
@@ -88,9 +90,8 @@ void server_facts_release(struct server_facts *facts);
 const json_t *server_facts_host(const struct server_facts *facts, const char *boot_id);
 
 /*
- * Whether the server received a batch of this host recently, since the host was booted. If so, an
- * agent runs and everything that it needs works, even if this process cannot see the agent or lacks
- * privileges.
+ * Whether the server received a batch of this host, since its boot, in the last minutes. If so, an
+ * agent runs and all that it needs works, even if this program lacks the privileges to see it.
  */
 bool doctor_batches_arrive(const struct doctor_facts *facts);
 
@@ -107,12 +108,12 @@ struct finding {
 VEC_DEFINE(finding_vec, struct finding);
 
 struct doctor_report {
-	const char *check; /* name of the check that runs now */
+	const char *check; /* name of the check that runs */
 	struct finding_vec findings;
 	int error; /* -ENOMEM */
 };
 
-/* Adds a finding of the check that runs now. @text is a format. @fix may be "". */
+/* Adds a finding. @fix may be "". */
 void doctor_add(struct doctor_report *report, enum doctor_status status, const char *fix,
 		const char *text, ...) __attribute__((format(printf, 4, 5)));
 
@@ -121,11 +122,11 @@ void doctor_add(struct doctor_report *report, enum doctor_status status, const c
 #include "symbolizer/cli/doctor/doctor_checks.def"
 #undef CHECK
 
-/* Runs all checks in the order of doctor_checks.def. 0 or -ENOMEM. */
+/* Runs all checks in the order of the table. 0 or -ENOMEM. */
 int doctor_run(const struct doctor_facts *facts, struct doctor_report *ret_report);
 void doctor_report_release(struct doctor_report *report);
 
-/* The number of findings with @status. */
+/* Returns the number of findings with @status. */
 size_t doctor_count(const struct doctor_report *report, enum doctor_status status);
 
 int doctor_text_write(const struct doctor_report *report, int width, bool colours,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Checks of this host. The text of a finding is the fact that was found. The fix is a command or a
- * setting.
- */
+/* Checks of this host. A finding names what the check saw; its fix says what to type or change. */
 
 #include <linux/capability.h>
 #include <stdio.h>
@@ -14,14 +11,14 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/number_format.h"
 
-/* kernel.kptr_restrict at which the kernel hides its addresses from every process. */
+/* At this level the kernel hides the addresses of its functions from all users. */
 #define KPTR_HIDDEN_FROM_ALL 2
 
-/* What BPF maps need at least, and the agent's default budget (the key budget.memory). */
+/* The minimum that BPF maps need, and the agent's default budget (the key budget.memory). */
 #define LEAST_MEMORY_BYTES (16 * MIB)
 #define USUAL_MEMORY_BYTES (64 * MIB)
 
-/* sudo removes the variables that are not listed. */
+/* sudo removes all other variables. */
 #define RUN_AS_ROOT                                                                                \
 	"run 'sudo --preserve-env=HEARTH_SERVER,HEARTH_TOKEN_FILE,HEARTH_TOKEN hearth doctor'"
 
@@ -42,8 +39,7 @@ static bool may(const struct host_facts *host, int capability)
 	return host->capabilities & (CAPABILITY_BIT(capability) | CAPABILITY_BIT(CAP_SYS_ADMIN));
 }
 
-/* Whether the test failed for lack of privileges, so that its result does not show what an agent
- * could do. */
+/* A refusal says nothing about the agent if this program lacks the privileges to try. */
 static bool cannot_try(const struct host_facts *host, int result)
 {
 	return (result == -EPERM || result == -EACCES) && !host->is_root;
@@ -55,7 +51,7 @@ void doctor_check_kernel(const struct doctor_facts *facts, struct doctor_report 
 	struct kernel_version version = {};
 
 	if (!read_version(host, &version))
-		doctor_add(report, DOCTOR_WARN, "", "'%s' is no version that is known here",
+		doctor_add(report, DOCTOR_WARN, "", "'%s' is not a known form of kernel version",
 			   host->release);
 	else if (strcmp(host->machine, "x86_64") != 0 && strcmp(host->machine, "aarch64") != 0)
 		doctor_add(report, DOCTOR_FAIL, "run the agent on x86-64 or arm64",
@@ -66,8 +62,7 @@ void doctor_check_kernel(const struct doctor_facts *facts, struct doctor_report 
 	else if (kernel_version_freezes_on_user_reads(&version))
 		doctor_add(report, host->agent ? DOCTOR_WARN : DOCTOR_FAIL,
 			   "update the kernel to 6.1.36, 6.3.10 or 6.4, or set 'trust_kernel: "
-			   "true' where "
-			   "the distribution repaired it (commit d319f344561d)",
+			   "true' where the distribution repaired it (commit d319f344561d)",
 			   "%s (Linux %u.%u.%u) may freeze when a BPF program reads user memory",
 			   host->release, version.major, version.minor, version.patch);
 	else if (is_before(&version, 6, 1))
@@ -96,8 +91,7 @@ void doctor_check_lockdown(const struct doctor_facts *facts, struct doctor_repor
 		doctor_add(report, DOCTOR_FAIL,
 			   "boot with lockdown=integrity, which is enough for the agent",
 			   "the kernel is locked down in the mode confidentiality: BPF programs "
-			   "may not read "
-			   "its memory");
+			   "may not read its memory");
 	else if (!facts->host.lockdown_is_known && facts->host.agent)
 		doctor_add(report, DOCTOR_OK, "", "not known, but an agent runs");
 	else if (!facts->host.lockdown_is_known)
@@ -106,7 +100,7 @@ void doctor_check_lockdown(const struct doctor_facts *facts, struct doctor_repor
 			   "not known: /sys/kernel/security/lockdown cannot be read");
 	else
 		doctor_add(report, DOCTOR_OK, "", "%s",
-			   strstr(modes, "[integrity]") ? "integrity, which the agent can do with"
+			   strstr(modes, "[integrity]") ? "integrity, with which the agent works"
 							: "the kernel is not locked down");
 }
 
@@ -117,9 +111,7 @@ static bool charges_memlock(const struct host_facts *host)
 	return read_version(host, &version) && is_before(&version, 5, 11);
 }
 
-/*
- * If the limit is used up, kernels before 5.11 return EPERM even to a process that may create maps.
- */
+/* Above the limit the kernel returns EPERM, also to a process with all capabilities. */
 static bool is_short_of_memlock(const struct host_facts *host)
 {
 	return host->bpf_result == -EPERM && charges_memlock(host) && !host->memlock_was_raised;
@@ -151,10 +143,7 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 void doctor_check_perf_events(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
-	/*
-	 * Some kernels refuse CAP_PERFMON at such a level, others accept it. A recent batch shows
-	 * that this kernel accepts it.
-	 */
+	/* Some kernels have such levels but accept CAP_PERFMON: then batches arrive. */
 	bool paranoid = host->perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
 			!(host->capabilities & CAPABILITY_BIT(CAP_SYS_ADMIN)) &&
 			!doctor_batches_arrive(facts);
@@ -198,7 +187,7 @@ void doctor_check_namespaces(const struct doctor_facts *facts, struct doctor_rep
 {
 	const struct host_facts *host = &facts->host;
 	const char *whose = host->agent ? "the agent's" : "this process's";
-	/* Without an agent, the facts are those of this command; an agent may run elsewhere. */
+	/* Without an agent the namespaces are those of this program, where no agent need run. */
 	enum doctor_status status = host->agent ? DOCTOR_FAIL : DOCTOR_WARN;
 
 	if (host->foreign_user_namespace)
@@ -217,7 +206,7 @@ void doctor_check_namespaces(const struct doctor_facts *facts, struct doctor_rep
 		doctor_add(report, DOCTOR_OK, "", "those of the host");
 }
 
-/* ---- what the agent may do ------------------------------------------------------------------ */
+/* ---- privileges and limits of the agent ----------------------------------------------------- */
 
 static bool has_any_privilege(const struct host_facts *host)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Collects the facts about this host for the checks of `hearth doctor`, from /proc, /sys and three
- * system calls. Changes nothing: the BPF map and the perf event that are opened as a test are
- * closed at once.
+ * Reads facts of this host from /proc, /sys and system calls. It changes nothing: it closes the BPF
+ * map and the perf event that it creates at once.
  */
 
 #include <ctype.h>
@@ -27,12 +26,12 @@
 /* Maximum size of a file that is read; /proc/PID/status and /proc/PID/cgroup are the largest. */
 #define MAX_PROC_BYTES (64 * KIB)
 
-/* cgroup v1 reports "no limit" as a number of at least this size. */
+/* In cgroup v1, this value or a larger one means no limit. */
 #define NO_LIMIT_V1 (UINT64_C(1) << 60)
 
 #define AGENT_NAME "hearth-agent"
 
-/* Reads a file of /proc or /sys and appends a NUL. The text is "" if the file cannot be read. */
+/* Appends the text of a file and a NUL; "" if the file cannot be read. */
 static void read_file(const char *path, struct bytes *text)
 {
 	if (file_read(path, text) < 0)
@@ -60,10 +59,7 @@ static int read_number(const char *path)
 	return line[0] ? (int)strtol(line, NULL, 10) : -1;
 }
 
-/*
- * Whether a namespace differs from the initial one, whose inode is @initial. Reads the namespace of
- * the agent, or of this process if no agent runs. False if it cannot be read.
- */
+/* Checks the namespace of @agent; 0: of this process. Returns false if it cannot be read. */
 static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 {
 	struct stat status;
@@ -77,8 +73,8 @@ static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 }
 
 /*
- * Tries to create a BPF map. 0 or a negative errno. Raises RLIMIT_MEMLOCK meanwhile, as the agent
- * does if it is allowed to, because kernels before 5.11 charge maps to this limit.
+ * Raises RLIMIT_MEMLOCK if permitted, as the agent does, because kernels before 5.11 charge maps to
+ * it.
  */
 static int try_bpf(bool *ret_is_raised)
 {
@@ -116,7 +112,7 @@ static int try_perf(void)
 	return fd < 0 ? -errno : 0;
 }
 
-/* The value of the line "NAME:<tab>VALUE" of /proc/PID/status, or "" if there is no such line. */
+/* Reads the value of the line "NAME:<tab>VALUE" of /proc/PID/status; "" if there is none. */
 static void status_value(pid_t pid, const char *name, char ret_value[DOCTOR_TEXT_SIZE])
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_PROC_BYTES);
@@ -144,7 +140,7 @@ static void status_value(pid_t pid, const char *name, char ret_value[DOCTOR_TEXT
 	}
 }
 
-/* Helpers of the agent have its name too, but their parent is a process with that name. */
+/* The helpers of an agent have the same name; they differ in that their parent is the agent. */
 static bool is_agent(pid_t pid)
 {
 	char name[DOCTOR_TEXT_SIZE], parent[DOCTOR_TEXT_SIZE], parent_name[DOCTOR_TEXT_SIZE];
@@ -175,7 +171,7 @@ static void find_agents(struct host_facts *facts)
 		(void)closedir(folder);
 }
 
-/* The path of the process's cgroup in the hierarchy of @controllers ("" for version 2). */
+/* Finds the path of the cgroup in the hierarchy of @controllers ("": version 2). */
 static bool cgroup_of(const char *text, const char *controllers, char ret_path[DOCTOR_TEXT_SIZE])
 {
 	for (const char *line = text; *line;) {
@@ -208,8 +204,10 @@ static uint64_t read_limit(const char *folder, const char *cgroup, const char *f
 	return limit >= NO_LIMIT_V1 ? DOCTOR_UNLIMITED : limit;
 }
 
-/* The smallest limit of the cgroup and the cgroups that contain it. The root of the hierarchy has a
- * limit only if it is the root of a cgroup namespace. */
+/*
+ * The smallest limit from the cgroup up to the root. In a cgroup namespace, the visible root can
+ * have a limit too.
+ */
 static uint64_t least_limit(const char *folder, char cgroup[DOCTOR_TEXT_SIZE], const char *file)
 {
 	uint64_t least = DOCTOR_UNLIMITED;
@@ -246,10 +244,7 @@ static uint64_t memory_limit_of(pid_t pid)
 	return host_facts_memory_limit("/sys/fs/cgroup", (const char *)text.data);
 }
 
-/*
- * RLIMIT_MEMLOCK of a process: SOFT in the line "Max locked memory  SOFT  HARD  bytes" of
- * /proc/PID/limits. DOCTOR_UNLIMITED if it cannot be read.
- */
+/* Reads the soft limit in "Max locked memory  SOFT  HARD  bytes". Not readable: no limit. */
 static uint64_t memlock_of(pid_t pid)
 {
 	static const char name[] = "Max locked memory";
@@ -267,8 +262,10 @@ static uint64_t memlock_of(pid_t pid)
 	return isdigit((unsigned char)*line) ? strtoull(line, NULL, 10) : DOCTOR_UNLIMITED;
 }
 
-/* Seconds since the process started, from field 22 of /proc/PID/stat. The search for ')' skips the
- * process's name, field 2, which may contain blanks and parentheses. */
+/*
+ * Computes seconds since the start of the process from field 22 of /proc/PID/stat. Field 2, its
+ * name, may contain blanks and parentheses.
+ */
 static uint64_t age_of_process(pid_t pid)
 {
 	char path[64], line[2 * DOCTOR_TEXT_SIZE];
@@ -318,8 +315,8 @@ void host_facts_read(struct host_facts *ret_facts)
 	read_line("/proc/sys/kernel/random/boot_id", facts.boot_id);
 	read_line("/sys/kernel/security/lockdown", facts.lockdown);
 	/*
-	 * If the file is missing, the kernel has no lockdown, or securityfs is not mounted, as in
-	 * containers. Other files of securityfs show that it is mounted.
+	 * In a container the folder is often empty, so that nothing is known. If it contains other
+	 * files but not this one, the kernel has no lockdown.
 	 */
 	facts.lockdown_is_known =
 		facts.lockdown[0] || (access("/sys/kernel/security/lsm", F_OK) == 0 &&

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Runs the checks and prints their findings.
- */
+/* Runs the checks and prints their findings. */
 
 #include <stdarg.h>
 #include <stdio.h>

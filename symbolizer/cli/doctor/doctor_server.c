@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Checks of the agent, of the server, and of the data that the server has of this host.
- */
+/* Checks of the agent, of the server, and of what the server stores about this host. */
 
 #include <stdio.h>
 
@@ -10,23 +8,21 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/number_format.h"
 
-/* The last batch is late at this age: a little more than twice the longest interval that the key
- * batch_interval allows. */
+/* More than twice the longest interval that the key batch_interval allows. */
 #define LATE_S 150
 
-/* Differences between the clocks. The Date header has whole seconds. From a minute on, users find
- * samples at a wrong time. */
+/* With a wrong clock, samples get wrong times. The header Date has a resolution of one second. */
 #define CLOCK_WARN_S 5
 #define CLOCK_FAIL_S 60
 
-/* A smaller share of CPU time without names is not reported as a warning. */
+/* Files with a smaller share are not reported. */
 #define SHARE_OF_NOTE 0.01
 
 static uint64_t age_of(const struct doctor_facts *facts, const json_t *host)
 {
 	uint64_t last_s = list_number(host, "last_time");
 
-	return facts->server.asked_s > last_s ? facts->server.asked_s - last_s : 0;
+	return facts->server.local_s > last_s ? facts->server.local_s - last_s : 0;
 }
 
 bool doctor_batches_arrive(const struct doctor_facts *facts)
@@ -36,22 +32,18 @@ bool doctor_batches_arrive(const struct doctor_facts *facts)
 	return host && age_of(facts, host) <= LATE_S;
 }
 
-/* Whether the server answered, as some checks require. If not, the check "server" has reported the
- * reason. */
-static bool answers(const struct doctor_facts *facts)
+/* Whether the server gave the answers that checks need; if not, the check "server" says why. */
+static bool has_answers(const struct doctor_facts *facts)
 {
 	return json_is_array(json_object_get(facts->server.hosts, "hosts"));
 }
 
-static void say_not_asked(struct doctor_report *report)
+static void add_not_known(struct doctor_report *report)
 {
 	doctor_add(report, DOCTOR_WARN, "", "not known: the server does not answer, see above");
 }
 
-/*
- * Whether this process would see an agent in /proc. In another PID namespace it would not, and a
- * /proc mounted with hidepid shows processes of other users to root only.
- */
+/* An agent is invisible in another PID namespace, and with hidepid in /proc to all but root. */
 static bool sees_all_processes(const struct host_facts *host)
 {
 	return host->is_root && !host->foreign_pid_namespace && !host->foreign_user_namespace;
@@ -69,10 +61,10 @@ void doctor_check_agent(const struct doctor_facts *facts, struct doctor_report *
 			   facts->host.n_agents - 1);
 	} else if (doctor_batches_arrive(facts) && !sees_all_processes(&facts->host)) {
 		format_age(age_of(facts, host), age);
-		doctor_add(
-			report, DOCTOR_OK, "",
-			"none is seen from here, but the server received a batch of this host %s",
-			age);
+		doctor_add(report, DOCTOR_OK, "",
+			   "no agent is visible from here, but the server received a batch of this "
+			   "host %s",
+			   age);
 	} else if (host) {
 		format_age(age_of(facts, host), age);
 		doctor_add(report, DOCTOR_FAIL,
@@ -92,13 +84,13 @@ void doctor_check_server(const struct doctor_facts *facts, struct doctor_report 
 		doctor_add(report, DOCTOR_FAIL,
 			   "start hearth-symbolizer there, or name another with --server URL or "
 			   "HEARTH_SERVER",
-			   "cannot reach '%s': %s", server->url, server->words);
-	else if (answers(facts) || server->status == 401 || server->status == 403)
+			   "cannot reach '%s': %s", server->url, server->message);
+	else if (has_answers(facts) || server->status == 401 || server->status == 403)
 		doctor_add(report, DOCTOR_OK, "", "'%s' answers", server->url);
 	else if (server->status >= 500)
 		doctor_add(report, DOCTOR_FAIL, "read the server's log",
 			   "'%s' failed with status %ld: %s", server->url, server->status,
-			   server->words);
+			   server->message);
 	else
 		doctor_add(report, DOCTOR_FAIL, "name a hearth-symbolizer with --server URL",
 			   "'%s' is no hearth-symbolizer: it answered /v1/hosts with status %ld",
@@ -109,10 +101,10 @@ void doctor_check_token(const struct doctor_facts *facts, struct doctor_report *
 {
 	const struct server_facts *server = &facts->server;
 
-	if (server->token_words[0])
+	if (server->token_message[0])
 		doctor_add(report, DOCTOR_FAIL, "give one with --token-file FILE or HEARTH_TOKEN",
-			   "%s", server->token_words);
-	else if (answers(facts))
+			   "%s", server->token_message);
+	else if (has_answers(facts))
 		doctor_add(report, DOCTOR_OK, "", "%s",
 			   server->has_token ? "has the scope read" : "none is needed");
 	else if (server->status == 401)
@@ -120,30 +112,30 @@ void doctor_check_token(const struct doctor_facts *facts, struct doctor_report *
 			   "%s: %s",
 			   server->has_token ? "the server does not know this token"
 					     : "the server wants a token",
-			   server->words);
+			   server->message);
 	else if (server->status == 403)
 		doctor_add(report, DOCTOR_FAIL,
 			   "make a token with the scope read: hearth-symbolizer --make-token", "%s",
-			   server->words);
+			   server->message);
 	else
-		say_not_asked(report);
+		add_not_known(report);
 }
 
 void doctor_check_clock(const struct doctor_facts *facts, struct doctor_report *report)
 {
-	uint64_t ours = facts->server.asked_s, theirs = facts->server.date_s;
+	uint64_t ours = facts->server.local_s, theirs = facts->server.date_s;
 	uint64_t offset = ours > theirs ? ours - theirs : theirs - ours;
 
 	if (theirs == 0)
-		say_not_asked(report);
+		add_not_known(report);
 	else if (offset < CLOCK_WARN_S)
 		doctor_add(report, DOCTOR_OK, "", "differs by less than %d s from the server's",
 			   CLOCK_WARN_S);
 	else
 		doctor_add(report, offset < CLOCK_FAIL_S ? DOCTOR_WARN : DOCTOR_FAIL,
 			   "synchronise both clocks, such as with chrony",
-			   "this host is %llu s %s the server: samples stand at other times than "
-			   "you ask for",
+			   "this host is %llu s %s the server: its samples are stored under "
+			   "wrong times",
 			   (unsigned long long)offset, ours > theirs ? "ahead of" : "behind");
 }
 
@@ -152,8 +144,8 @@ void doctor_check_batches(const struct doctor_facts *facts, struct doctor_report
 	const json_t *host = server_facts_host(&facts->server, facts->host.boot_id);
 	char age[NUMBER_TEXT_SIZE];
 
-	if (!answers(facts)) {
-		say_not_asked(report);
+	if (!has_answers(facts)) {
+		add_not_known(report);
 		return;
 	}
 	format_age(host ? age_of(facts, host) : 0, age);
@@ -171,8 +163,7 @@ void doctor_check_batches(const struct doctor_facts *facts, struct doctor_report
 	else
 		doctor_add(report, DOCTOR_FAIL,
 			   "read the agent's log for 'cannot send': its keys server and "
-			   "token_file, or --server here, "
-			   "may be wrong",
+			   "token_file, or --server here, may be wrong",
 			   "an agent runs, and %s%s",
 			   host ? "its last batch came " : "no batch of it has come to this server",
 			   host ? age : "");
@@ -228,8 +219,8 @@ void doctor_check_symbols(const struct doctor_facts *facts, struct doctor_report
 	size_t before = report->findings.count;
 	char share[NUMBER_TEXT_SIZE];
 
-	if (!answers(facts)) {
-		say_not_asked(report);
+	if (!has_answers(facts)) {
+		add_not_known(report);
 	} else if (facts->server.unresolved_status == 404) {
 		doctor_add(report, DOCTOR_WARN, "update the server",
 			   "the server is too old to say which files lack names");

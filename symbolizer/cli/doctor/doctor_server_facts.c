@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Collects the facts about the server: whether it is a hearth-symbolizer, and its data of this
- * host.
- */
+/* Fetches facts from the server: whether it is one, and what it stores about this host. */
 
 #include "common/clock.h"
 #include "symbolizer/cli/client/list_answer.h"
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* Maximum number of listed files without names. */
+/* The largest files without names. */
 #define MAX_FILES "5"
 
-static long ask(struct client *client, const char *path, struct client_answer *answer)
+static long get(struct client *client, const char *path, struct client_answer *answer)
 {
 	(void)client_exchange(client,
 			      &(struct client_request){ .method = "GET", .path = path, .fd = -1 },
@@ -26,13 +23,13 @@ static json_t *parse(const struct client_answer *answer)
 	return json_loadb((const char *)answer->body.data, answer->body.size, 0, NULL);
 }
 
-static void ask_for_files(struct client *client, const char *host, struct server_facts *facts)
+static void fetch_files(struct client *client, const char *host, struct server_facts *facts)
 {
 	scoped_bytes struct bytes path = BYTES_INIT(64 * KIB);
 	scoped_bytes struct bytes filter = BYTES_INIT(KIB);
 	struct client_answer answer;
 
-	/* Host names with a quote hardly exist. For them the empty filter selects all hosts. */
+	/* Host names with a quote are not worth escaping: query the whole fleet instead. */
 	if (host && !strchr(host, '\''))
 		(void)bytes_append_format(&filter, "host = '%s'", host);
 	(void)bytes_append_byte(&filter, '\0');
@@ -40,27 +37,27 @@ static void ask_for_files(struct client *client, const char *host, struct server
 	    client_path(client, &path, "/v1/unresolved", "last", "15m", "limit", MAX_FILES,
 			"filter", (const char *)filter.data, NULL) < 0)
 		return;
-	facts->unresolved_status = ask(client, (const char *)path.data, &answer);
+	facts->unresolved_status = get(client, (const char *)path.data, &answer);
 	if (facts->unresolved_status == 200)
 		facts->unresolved = parse(&answer);
 	bytes_release(&answer.body);
 }
 
-static void ask_server(struct client *client, const char *boot_id, struct server_facts *ret_facts)
+static void fetch_facts(struct client *client, const char *boot_id, struct server_facts *ret_facts)
 {
 	struct server_facts facts = *ret_facts;
 	struct client_answer answer;
 	const json_t *host;
 
-	facts.status = ask(client, "/v1/hosts", &answer);
+	facts.status = get(client, "/v1/hosts", &answer);
 	facts.date_s = answer.date_s;
-	memcpy(facts.words, answer.words, sizeof(facts.words));
+	memcpy(facts.message, answer.message, sizeof(facts.message));
 	if (facts.status == 200)
 		facts.hosts = parse(&answer);
 	bytes_release(&answer.body);
 	host = server_facts_host(&facts, boot_id);
 	if (json_is_array(json_object_get(facts.hosts, "hosts")))
-		ask_for_files(client, host ? list_text(host, "name") : NULL, &facts);
+		fetch_files(client, host ? list_text(host, "name") : NULL, &facts);
 	*ret_facts = facts;
 }
 
@@ -72,9 +69,9 @@ int server_facts_read(const struct connection_options *options, const char *boot
 	struct server_facts facts = {
 		.url = options->server,
 		.has_token = options->token || options->token_file,
-		.asked_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
+		.local_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
 	};
-	int r = client_check_token(options, facts.token_words);
+	int r = client_check_token(options, facts.token_message);
 
 	if (r == -ENOMEM)
 		return r;
@@ -85,7 +82,7 @@ int server_facts_read(const struct connection_options *options, const char *boot
 	r = client_new(&usable, &client);
 	if (r < 0)
 		return r;
-	ask_server(client, boot_id, &facts);
+	fetch_facts(client, boot_id, &facts);
 	*ret_facts = facts;
 	return 0;
 }

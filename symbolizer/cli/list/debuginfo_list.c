@@ -13,11 +13,11 @@
 
 #define WIDE_COLUMNS 120
 
-/* A SHA-1, as linkers write it; other identities may be longer. */
+/* Most linkers write a SHA-1; other build-IDs may be longer. */
 #define ID_COLUMNS       40
 #define SHORT_ID_COLUMNS 12
 
-/* All but the file's name, with the blanks between them; see format_line(). */
+/* All columns but the file's name and build-ID, with the blanks between them: see format_line(). */
 #define OTHER_COLUMNS  (2 + 2 + 10 + 2 + 13 + 2 + 8 + 2 + 9)
 #define UPLOAD_COLUMNS (2 + 9)
 
@@ -75,8 +75,9 @@ static void append_cell(struct bytes *out, const char *text, int columns)
 	(void)bytes_append_format(out, "%*s  ", columns - used, "");
 }
 
-/* The last part of a path or name says more than its beginning, the beginning of a build-ID is
- * enough. */
+/*
+ * Shortens names in their middle, because paths differ at their ends, but build-IDs at their end.
+ */
 static void format_line(const struct layout *layout, const char *const cells[7], struct bytes *out)
 {
 	char id[ID_COLUMNS + 1];

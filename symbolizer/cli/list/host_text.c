@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Columns are as wide as their longest text. What does not fit is taken from the names of the hosts
- * and of the kernels, from the wider of the two first.
+ * Columns are as wide as their longest text. If a line does not fit, the columns of host names and
+ * kernel names become narrower, the wider of the two first.
  */
 
 #include "symbolizer/cli/list/host_text.h"
@@ -35,10 +35,10 @@ static const struct {
 /* "  CPUs" and "  last batch", and the gaps between the columns above. */
 #define OTHER_COLUMNS (6 + 12 + 2 * (COLUMN_COUNT - 1))
 
-/* Enough of a name to know it again. */
+/* Enough to recognise a name. */
 #define LEAST_NAME_COLUMNS 12
 
-/* A label of a host holds a list of words. */
+/* Of the further lines of a long label. */
 #define INDENT_COLUMNS 4
 
 static void measure(const json_t *rows, int width, int ret_widths[COLUMN_COUNT])
@@ -75,7 +75,7 @@ static void append_cell(struct bytes *out, const char *text, int width)
 	(void)bytes_append_format(out, "%*s  ", width - used, "");
 }
 
-/* Below the host's line: the value of label @name, if the host has it, after @words. */
+/* Appends a line with @words and the value of label @name, if the host has this label. */
 static void append_label(struct bytes *out, const json_t *row, const char *name, const char *words,
 			 int width)
 {

@@ -8,7 +8,8 @@
 #include "common/bytes.h"
 
 /*
- * Appends @rows of /v1/hosts in @width columns: long names of hosts and kernels lose their middle.
- * Below a host stands what its agent had to give up and what its kernel lacks.
+ * Appends a table of @rows of /v1/hosts. To fit @width columns, it shortens long names of hosts and
+ * kernels in their middle. Lines below a host list what its agent gave up to keep its budget and
+ * what its kernel lacks.
  */
 void host_text_write(const json_t *rows, uint64_t now_s, int width, struct bytes *out);

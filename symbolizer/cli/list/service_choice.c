@@ -11,7 +11,7 @@
 
 #define MAX_TEXT_BYTES (64 * KIB)
 
-/* Longer names are cut in the list, and stand whole in the example. */
+/* Longer names are cut in the list, but not in the example. */
 #define NAME_COLUMNS 24
 
 static bool is_plain(const char *name)
@@ -23,7 +23,7 @@ static bool is_plain(const char *name)
 	return true;
 }
 
-/* As a shell takes it. */
+/* Appends @name as an argument for a shell. */
 static void append_argument(struct bytes *out, const char *name)
 {
 	const char *quote = is_plain(name) ? "" : "\"";

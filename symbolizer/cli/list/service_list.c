@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * CPU times are looked up by name in a JSON object, which is a hash table.
- */
-
 #include "symbolizer/cli/list/service_list.h"
 
 #include <inttypes.h>
@@ -17,7 +13,7 @@
 /* A unix time in decimal. */
 #define SECONDS_SIZE 24
 
-/* What the label of a process begins with. */
+/* The prefix of a process in the answer of /v1/top. */
 static const char process_prefix[] = "[p] ";
 
 void service_list_release(struct service_list *list)
@@ -27,7 +23,7 @@ void service_list_release(struct service_list *list)
 	*list = (struct service_list){};
 }
 
-/* Microseconds by label. */
+/* Makes an object of microseconds by label, because a JSON object is a hash table. */
 static json_t *cpu_by_label(const json_t *top)
 {
 	const json_t *rows = json_object_get(top, "functions");
@@ -42,7 +38,7 @@ static json_t *cpu_by_label(const json_t *top)
 	return cpu;
 }
 
-/* Labels have ':' for ';', and "unknown" for an empty name. */
+/* In labels, the server writes ':' instead of ';', and "unknown" for an empty name. */
 static uint64_t cpu_of(const json_t *cpu, const char *name)
 {
 	scoped_free char *label = NULL;
@@ -161,22 +157,23 @@ int service_list_fetch(struct client *client, const struct time_range *range,
 	int r;
 
 	(void)snprintf(since, sizeof(since), "%" PRIu64, range->since_s);
-	/* These paths' range is open at its end, ours includes its last second. */
+	/* The server excludes the end of the range, this program includes it. */
 	(void)snprintf(until, sizeof(until), "%" PRIu64, range->until_s + 1);
 	(void)client_path(client, &services_path, "/v1/services", "since", since, "until", until,
 			  NULL);
 	r = client_path(client, &top_path, "/v1/top", "service", "Total", "fold_threads", "true",
 			"limit", "100000", "since", since, "until", until, NULL);
 	if (r < 0 || bytes_error(&services_path) < 0)
-		return log_error_errno(-ENOMEM, "cannot ask for services: %m");
+		return log_error_errno(-ENOMEM, "cannot request the services: %m");
 	r = fetch(client, (const char *)services_path.data, &services);
-	if (r == 0)
-		r = fetch(client, (const char *)top_path.data, &top);
+	if (r < 0)
+		return r;
+	r = fetch(client, (const char *)top_path.data, &top);
 	if (r < 0)
 		return r;
 	r = service_list_make(services, top, ret_list);
-	return r < 0 ? log_error_errno(
-			       r,
-			       "the answer is no list of services (%m); is this a hearth-symbolizer?")
-		     : 0;
+	if (r < 0)
+		return log_error_errno(
+			r, "the answer is no list of services (%m); is this a hearth-symbolizer?");
+	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of services. Figures have fixed columns; the longest name and the terminal decide on
- * the rest.
+ * Columns of numbers have a fixed width. The longest name and the width of the terminal determine
+ * the width of the other columns.
  */
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 /* The event types of most services: "off-cpu, on-cpu" */
 #define USUAL_EVENT_COLUMNS 15
 
-/* How many of the first rows are listed. */
+/* Returns how many rows, from the first, the table lists. */
 static size_t count_listed(const struct service_list *list,
 			   const struct service_text_options *options)
 {

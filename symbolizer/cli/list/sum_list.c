@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Figures have fixed columns. What is left of the width is shared by the texts: names first, hosts
- * second, and the service, which may be long, gets the rest.
+ * Columns of numbers have a fixed width. Names get their share of the remaining width first, hosts
+ * second, and services, which may be long, get the rest.
  */
 
 #include "symbolizer/cli/list/sum_list.h"
@@ -20,14 +20,14 @@
 
 #define MAX_PATH_BYTES MIB
 
-/* More than the server has; its own limit. */
+/* The largest limit that the server accepts. */
 #define ALL_ROWS 100000
 
 /* "  12345678  1 m 40 s   36.9 %  threads  ", without the texts */
 #define PROCESS_FIGURES_COLUMNS 40
-#define PROCESS_NAME_COLUMNS    15 /* what the kernel keeps of one */
+#define PROCESS_NAME_COLUMNS    15 /* the kernel stores no more */
 
-/* "    1 m 40 s   36.9 %  processes  threads", behind the name */
+/* "    1 m 40 s   36.9 %  processes  threads", after the name */
 #define GROUP_FIGURES_COLUMNS 41
 
 static const char *value_heading(enum event_type type)
@@ -56,7 +56,7 @@ static void append_cell(struct bytes *out, const char *text, int width)
 	(void)bytes_append_format(out, "%*s  ", width - columns, "");
 }
 
-/* The unit, container or workload: what says more than the process's own name. */
+/* The service (a unit, container or workload), unless it equals the name of the process. */
 static const char *service_of(const json_t *row)
 {
 	const json_t *labels = json_object_get(row, "labels");
@@ -94,7 +94,7 @@ static void write_processes(const json_t *rows, uint64_t total, const struct sum
 	}
 }
 
-/* What the rows without the tag are called. */
+/* The value of the tag; "(none)" for the row of processes without this tag. */
 static const char *group_name(const json_t *row)
 {
 	return json_is_string(json_object_get(row, "name")) ? list_text(row, "name") : "(none)";
@@ -162,7 +162,7 @@ static int make_path(struct client *client, const struct sum_options *options, s
 	char since[NUMBER_TEXT_SIZE], until[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE];
 
 	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server's range is open at its end, ours includes its last second. */
+	/* The server excludes the end of the range, this program includes it. */
 	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(limit, sizeof(limit), "%u",
 		       options->rows > 0 ? MIN(options->rows, (uint32_t)ALL_ROWS) : ALL_ROWS);
@@ -202,13 +202,13 @@ enum exit_code sum_list_print(struct client *client, const struct sum_options *g
 	scoped(json_freep) json_t *answer = NULL;
 	int r;
 
-	/* Process IDs of two hosts are two processes, with names. */
+	/* Equal process IDs on two hosts are two processes: list processes instead of IDs. */
 	if (selection.by && strcmp(selection.by, SELECTION_BY_PROCESS) == 0)
 		selection.by = NULL;
 	copy.selection = &selection;
 	r = make_path(client, options, &path);
 	if (r < 0) {
-		(void)log_error_errno(r, "cannot write the question: %m");
+		(void)log_error_errno(r, "cannot write the request: %m");
 		return EXIT_ERROR;
 	}
 	r = client_get(client, (const char *)path.data, &body);

@@ -6,7 +6,7 @@
 #include "symbolizer/cli/list/unresolved_text.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* More than are shown. */
+/* More than unresolved_hint_write() shows. */
 #define HINT_ROWS 5
 
 void unresolved_hint_append(struct client *client, const struct unresolved_hint *hint,
@@ -14,7 +14,7 @@ void unresolved_hint_append(struct client *client, const struct unresolved_hint 
 {
 	const struct unresolved_text_options options = {
 		.selection = hint->selection,
-		.server = connection_server_to_type(hint->connection),
+		.server = connection_server_to_print(hint->connection),
 		.width = hint->width,
 	};
 	scoped(json_freep) json_t *root = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What stands below a profile of which part has no names. */
+/* The lines below a profile that name the files without function names. */
 
 #include "symbolizer/cli/client/client.h"
 #include "symbolizer/cli/profile/call_tree.h"
@@ -13,9 +13,8 @@ struct unresolved_hint {
 };
 
 /*
- * Appends which files' code has no names in @tree, and how to learn more; nothing where it is less
- * than 1 %. The server is asked for the files only then. A question that fails is said, and leaves
- * @out as it is.
+ * If at least 1 % of @tree has no names, fetches the files that lack them and appends them with a
+ * command that explains more. If the request fails, logs an error and appends nothing.
  */
 void unresolved_hint_append(struct client *client, const struct unresolved_hint *hint,
 			    const struct call_tree *tree, struct bytes *out);

@@ -12,18 +12,18 @@
 #define MAX_PATH_BYTES MIB
 #define NUMBER_SIZE    24
 
-/* Shorter beginnings of a build-ID are rather a name. */
+/* A shorter text is more likely a name than the prefix of a build-ID. */
 #define MIN_ID_CHARACTERS 4
 
-static int ask(struct client *client, const struct selection_options *selection, uint32_t max_rows,
-	       struct bytes *ret_answer)
+static int request(struct client *client, const struct selection_options *selection,
+		   uint32_t max_rows, struct bytes *ret_answer)
 {
 	scoped_bytes struct bytes path = BYTES_INIT(MAX_PATH_BYTES);
 	char since[NUMBER_SIZE], until[NUMBER_SIZE], limit[NUMBER_SIZE];
 	int r;
 
 	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server's end is not included. */
+	/* The server excludes the end of the range, this program includes it. */
 	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(limit, sizeof(limit), "%" PRIu32, max_rows);
 	r = client_path(client, &path, "/v1/unresolved", "service",
@@ -32,7 +32,7 @@ static int ask(struct client *client, const struct selection_options *selection,
 			selection->filter ? selection->filter : "", "since", since, "until", until,
 			"limit", limit, NULL);
 	if (r < 0)
-		return log_error_errno(r, "cannot ask for code without names: %m");
+		return log_error_errno(r, "cannot request the files without names: %m");
 	return client_get(client, (const char *)path.data, ret_answer);
 }
 
@@ -43,7 +43,7 @@ int unresolved_fetch(struct client *client, const struct selection_options *sele
 	json_t *root;
 	int r;
 
-	r = ask(client, selection, max_rows, &answer);
+	r = request(client, selection, max_rows, &answer);
 	if (r < 0)
 		return r;
 	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
@@ -85,7 +85,7 @@ bool unresolved_is_file(const json_t *row)
 	return list_text(row, "build_id")[0] || list_text(row, "file")[0] == '/';
 }
 
-bool unresolved_is_meant(const json_t *row, const char *text)
+bool unresolved_matches(const json_t *row, const char *text)
 {
 	const char *id = list_text(row, "build_id");
 

@@ -7,23 +7,27 @@
 
 #include "symbolizer/cli/client/client.h"
 
-/* So many rows may be asked for. */
+/* The server accepts no larger limit. */
 #define UNRESOLVED_MAX_ROWS 1000
 
-/* *ret_root is the answer, to be released with json_decref(); its "files" is an array. Errors are
- * said. */
+/*
+ * Fetches the answer, in which "files" is an array. The caller releases *ret_root with
+ * json_decref(). Logs errors.
+ */
 int unresolved_fetch(struct client *client, const struct selection_options *selection,
 		     uint32_t max_rows, json_t **ret_root);
 
-/* "stripped file" for the reason "stripped"; the reason itself where it is not known. */
+/* Words for a reason: "stripped file" for "stripped". An unknown reason is returned unchanged. */
 const char *unresolved_reason_words(const char *reason);
 
 /* The last part of a row's "file". */
 const char *unresolved_base_name(const json_t *row);
 
-/* Whether the row lies in a file that the user could name. */
+/* Whether the row is about a file, which the user can name: it has a build-ID or a path. */
 bool unresolved_is_file(const json_t *row);
 
-/* Whether @text is the row's path, its last part, or (at least 4 characters) the beginning of its
- * build-ID. */
-bool unresolved_is_meant(const json_t *row, const char *text);
+/*
+ * Whether @text is the row's path, its last part, or a prefix of its build-ID (4 characters or
+ * more).
+ */
+bool unresolved_matches(const json_t *row, const char *text);

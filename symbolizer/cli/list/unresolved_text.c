@@ -12,15 +12,15 @@
 #include "symbolizer/cli/print/number_format.h"
 #include "symbolizer/cli/print/printable.h"
 
-/* Files that a hint names: more are in `hearth why`. */
+/* A hint names at most this number of files; `hearth why` lists more. */
 #define HINT_FILES 3
 
-/* What rounds to 0.0 % is summed up in one line of the list. */
+/* The last line of the list sums up the files with a share that rounds to 0.0 %. */
 #define LIST_MIN_PCT 0.05
 
 #define COMMAND_SIZE 1024
 
-/* Of the list, and of what is known of one file ("build-ID   "). */
+/* Of the hint, and of the labels of a file ("build-ID   "). */
 #define LIST_INDENT  9
 #define LABEL_INDENT 11
 
@@ -31,14 +31,16 @@ static void indent(struct bytes *out, int columns)
 	(void)bytes_append_format(out, "%*s", columns, "");
 }
 
-/* A terminal of fewer columns would leave words no room. */
+/* At least 30 columns: on a narrower terminal, lines are longer than it is wide. */
 static int room(const struct unresolved_text_options *options, int columns)
 {
 	return MAX(options->width, columns + 30) - columns;
 }
 
-/* Appends @words, broken at blanks into lines that begin at @columns; the first one is there
- * already. */
+/*
+ * Appends @words, broken at blanks into lines. The caller has written the first @columns of the
+ * first line; further lines are indented by @columns.
+ */
 static void append_words(struct bytes *out, const char *words, int columns,
 			 const struct unresolved_text_options *options)
 {
@@ -81,7 +83,7 @@ static void add_option(char command[COMMAND_SIZE], const char *option, const cha
 	shell_word_append(value, command, COMMAND_SIZE);
 }
 
-/* `hearth why NAME` for the same selection. */
+/* Writes `hearth why NAME` with the options of the same selection. */
 static void write_why_command(const struct unresolved_text_options *options, const char *name,
 			      char command[COMMAND_SIZE])
 {
@@ -180,7 +182,7 @@ static void append_services(const json_t *row, struct bytes *words)
 	(void)bytes_append_byte(words, '\0');
 }
 
-/* Appends @label, and @words behind it. */
+/* Appends a line with @label and @words; nothing for empty @words. */
 static void append_labelled(struct bytes *out, const char *label, const char *words,
 			    const struct unresolved_text_options *options)
 {
@@ -224,7 +226,7 @@ static bool same_text(const json_t *a, const json_t *b, const char *key)
 	return strcmp(list_text(a, key), list_text(b, key)) == 0;
 }
 
-/* Many files of a host have one reason and one remedy, and differ in the command. */
+/* Adjacent rows often have the same reason and remedy, and differ only in the command. */
 static void append_reason_once(const json_t *row, const json_t *before,
 			       const struct unresolved_text_options *options, struct bytes *out)
 {
@@ -238,7 +240,7 @@ static void append_reason_once(const json_t *row, const json_t *before,
 	append_remedy(row, options, out);
 }
 
-/* How many rows from the first on are worth lines. */
+/* Returns how many rows, from the first, the list shows. */
 static size_t count_shown(const json_t *files, const struct unresolved_text_options *options)
 {
 	size_t count = json_array_size(files);
@@ -283,7 +285,7 @@ void unresolved_list_write(const json_t *root, const struct unresolved_text_opti
 	}
 }
 
-/* ---- what is known of one file -------------------------------------------------------------- */
+/* ---- the details of one file ---------------------------------------------------------------- */
 
 static void append_stored_file(const json_t *file, const struct unresolved_text_options *options,
 			       struct bytes *out)
@@ -331,10 +333,10 @@ static void append_search(const json_t *search, const struct unresolved_text_opt
 		append_labelled(out, "upstream", "no server is configured (debuginfo.upstream)",
 				options);
 	else if (misses == 0)
-		append_labelled(out, "upstream", "asked when it is wanted; no failure so far",
-				options);
+		append_labelled(out, "upstream", "queried when needed; no failure so far", options);
 	else {
-		(void)snprintf(words, sizeof(words), "asked %" PRIu64 " times in vain", misses);
+		(void)snprintf(words, sizeof(words), "queried %" PRIu64 " times without success",
+			       misses);
 		append_labelled(out, "upstream", words, options);
 	}
 	append_labelled(out, "agents",

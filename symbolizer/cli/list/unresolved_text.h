@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Code without names, in words: the lines below a profile, the list of `hearth why`, and what is
- * known of one file. Pure functions of the server's answers.
+ * Texts about code without function names: the lines below a profile, the list of `hearth why`, and
+ * the details of one file. Output depends on the server's answers and the options only.
  */
 
 #include <jansson.h>
@@ -13,17 +13,19 @@
 
 struct unresolved_text_options {
 	const struct selection_options *selection;
-	const char *server; /* for commands that are printed; NULL: the default */
+	const char *server; /* for the commands in the text; NULL: the default */
 	int width;
-	bool all; /* list also what rounds to 0.0 % */
+	bool all; /* list also files with a share that rounds to 0.0 % */
 	uint64_t now_s;
 };
 
-/* Below 1 % of a profile nothing is said. */
+/* No hint if less of a profile has no names. */
 #define UNRESOLVED_MIN_PCT 1.0
 
-/* Appends which files' code has no names and the command that says more; nothing below
- * UNRESOLVED_MIN_PCT. */
+/*
+ * Appends the largest files without names, each with the `hearth why` command that explains it.
+ * Appends nothing below UNRESOLVED_MIN_PCT.
+ */
 void unresolved_hint_write(const json_t *root, const struct unresolved_text_options *options,
 			   struct bytes *out);
 
@@ -32,12 +34,12 @@ void unresolved_list_write(const json_t *root, const struct unresolved_text_opti
 			   struct bytes *out);
 
 /*
- * Appends a row of the answer with all that is known of its file: @status is the answer of
- * GET /v1/debuginfo/BUILDID/status, or NULL where the file has no build-ID.
+ * Appends a row of the answer with the details of its file. @status is the answer of
+ * GET /v1/debuginfo/BUILDID/status, or NULL if the file has no build-ID.
  */
 void unresolved_file_write(const json_t *row, const json_t *status,
 			   const struct unresolved_text_options *options, struct bytes *out);
 
-/* The part of that which comes from @status: for a file whose code has names in the selection. */
+/* Appends the details of @status only: for a file that is in no row, because it has all names. */
 void unresolved_status_write(const json_t *status, const struct unresolved_text_options *options,
 			     struct bytes *out);

@@ -11,7 +11,10 @@ enum exit_code {
 #undef EXIT_CODE
 };
 
-/* The status after a negative errno: -EINVAL means that the server refused the arguments. */
+/*
+ * The status after a negative errno. -EINVAL means wrong arguments: the URL, or refused by the
+ * server.
+ */
 static inline enum exit_code exit_code_of_error(int error)
 {
 	return error == -EINVAL ? EXIT_USAGE : EXIT_ERROR;

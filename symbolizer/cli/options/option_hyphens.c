@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* argp finds flags by the names in its tables, which have '-'. */
+/* argp compares flags with the names in its tables, which contain '-' only. */
 
 #include "symbolizer/cli/options/option_hyphens.h"
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * All programs of Hearth take '_' for '-' in the names of flags: "--token_file" becomes
- * "--token-file". Arguments behind "--" and what follows a '=' stay. A value that begins with "--"
- * must be written as --flag=VALUE, or it would be changed too.
+ * All programs of Hearth accept '_' instead of '-' in the names of flags: this function changes
+ * "--token_file" to "--token-file". It changes neither arguments after "--" nor the text after a
+ * '='. A separate argument that begins with "--" counts as a flag, also if it is the value of the
+ * flag before it: users must write such a value as --flag=VALUE.
  */
 void option_hyphens_replace(int argc, char **argv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * argp calls the parser of a child with ARGP_KEY_INIT before and ARGP_KEY_END after the arguments:
- * defaults are set at the one and what depends on several options is checked at the other.
+ * argp calls the parser of a child with ARGP_KEY_INIT before the arguments and with ARGP_KEY_END
+ * after them. Parsers set defaults at the first and check combinations of options at the second.
  */
 
 #include "symbolizer/cli/options/options.h"
@@ -15,7 +15,7 @@
 
 #define DEFAULT_SERVER "http://127.0.0.1:20416"
 
-/* Long options without a short form, beyond the characters. */
+/* Keys of options without a short form; smaller keys are characters. */
 enum option_key {
 	KEY_TOKEN = 0x100,
 	KEY_TOKEN_FILE,
@@ -26,7 +26,7 @@ enum option_key {
 	KEY_WIDTH,
 };
 
-/* NULL for a variable that is set to nothing, too. */
+/* An empty variable counts as not set. */
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -59,7 +59,7 @@ static error_t parse_connection(int key, char *text, struct argp_state *state)
 		options->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		/* No other parser took it. */
+		/* No other parser accepted this argument. */
 		argp_error(state, "'%.40s' is one argument too many", text);
 		return 0;
 	case ARGP_KEY_END:
@@ -84,7 +84,7 @@ static const struct argp_option connection_rows[] = {
 
 const struct argp connection_argp = { .options = connection_rows, .parser = parse_connection };
 
-const char *connection_server_to_type(const struct connection_options *options)
+const char *connection_server_to_print(const struct connection_options *options)
 {
 	const char *usual = variable("HEARTH_SERVER");
 
@@ -222,7 +222,7 @@ static error_t parse_by(int key, char *text, struct argp_state *state)
 		options->by = tag_of_word(text);
 		return 0;
 	case ARGP_KEY_END:
-		/* Without a selection it is about all hosts. */
+		/* Without a selection, group the processes of all hosts. */
 		if (options->by && !selection_is_given(options))
 			options->service = SERVICE_TOTAL;
 		return 0;

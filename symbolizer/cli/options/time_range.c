@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Numbers are read by hand, digit by digit: strptime() and strtoull() accept blanks, signs and
- * other bases that are mistakes here. A date is right when the calendar gives it back unchanged
- * ("February 30" becomes March 2).
+ * The parser reads numbers digit by digit, because strptime() and strtoull() accept blanks, signs
+ * and other bases, which are mistakes here. A date is valid if mktime() does not change it:
+ * mktime() changes February 30 to March 2.
  */
 
 #include "symbolizer/cli/options/time_range.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* In the year 5138. Larger numbers are milliseconds or nanoseconds by mistake. */
+/* In the year 5138. A larger number is milliseconds or nanoseconds by mistake. */
 #define LATEST_S UINT64_C(99999999999)
 
 /* In the year 1973, before any sample. */
@@ -26,7 +26,7 @@ static bool is_digit(char character)
 	return character >= '0' && character <= '9';
 }
 
-/* Reads digits up to LATEST_S and moves @text behind them; at least one. */
+/* Reads one digit or more, a number up to LATEST_S, and moves @text after the digits. */
 static bool read_number(const char **text, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -42,7 +42,7 @@ static bool read_number(const char **text, uint64_t *ret_number)
 	return true;
 }
 
-/* Reads "m", "min" or "minutes" and moves @text behind it. 0: no unit. */
+/* Reads "m", "min" or "minutes", moves @text after it and returns its seconds. 0: no unit. */
 static uint64_t read_unit(const char **text)
 {
 	static const struct {
@@ -68,7 +68,7 @@ static uint64_t read_unit(const char **text)
 	return 0;
 }
 
-/* One blank between a number and its unit, and between two such pairs. */
+/* One blank may separate a number from its unit, and a unit from the next number. */
 static void skip_blank(const char **text)
 {
 	if ((*text)[0] == ' ' && (*text)[1] != '\0')
@@ -98,7 +98,7 @@ int time_duration_parse(const char *text, uint64_t *ret_seconds)
 	return 0;
 }
 
-/* Exactly @count digits, then @end if it is not NUL. */
+/* Reads exactly @count digits, then the character @end if it is not NUL. */
 static bool read_field(const char **text, unsigned int count, char end, int *ret_field)
 {
 	int field = 0;
@@ -124,7 +124,7 @@ static bool read_date(const char **text, struct tm *date)
 	return true;
 }
 
-/* "09:30", "09:30:00", "09:30:00.125"; parts of a second are dropped. */
+/* Reads "09:30", "09:30:00" or "09:30:00.125"; ignores fractions of a second. */
 static bool read_clock(const char **text, struct tm *date)
 {
 	if (!read_field(text, 2, ':', &date->tm_hour) || !read_field(text, 2, '\0', &date->tm_min))
@@ -144,7 +144,7 @@ static bool read_clock(const char **text, struct tm *date)
 	return date->tm_hour < 24 && date->tm_min < 60 && date->tm_sec < 60;
 }
 
-/* "Z" or "+02:00", to the end of the text. */
+/* Reads "Z" or "+02:00", after which the text must end. */
 static bool read_zone(const char *text, int64_t *ret_offset_s)
 {
 	int hours, minutes;
@@ -210,7 +210,7 @@ static int parse_words_ago(const char *text, uint64_t now_s, uint64_t *ret_momen
 	return parse_ago(duration, now_s, ret_moment_s);
 }
 
-/* -1 where that day has no such time of day, because clocks were put forward over it. */
+/* Returns -1 if that day has no such time of day, because clocks were put forward past it. */
 static int64_t clock_on_day(const struct tm *day, const struct tm *clock, int days_back, int is_dst)
 {
 	struct tm date = *clock;
@@ -226,7 +226,7 @@ static int64_t clock_on_day(const struct tm *day, const struct tm *clock, int da
 	return moment;
 }
 
-/* The latest moment until @before_s at which local clocks show @clock. */
+/* The latest moment not after @before_s at which local clocks show @clock. */
 static int latest_clock(const struct tm *clock, uint64_t before_s, uint64_t *ret_moment_s)
 {
 	time_t before = (time_t)before_s;
@@ -235,7 +235,10 @@ static int latest_clock(const struct tm *clock, uint64_t before_s, uint64_t *ret
 
 	if (!localtime_r(&before, &day))
 		return -EINVAL;
-	/* Two days: the time may be later than now, and the day before may lack it. */
+	/*
+	 * Three days, each with and without summer time: today the time of day may be later than
+	 * @before_s, and yesterday may lack it.
+	 */
 	for (int i = 0; i < 6; i++) {
 		int64_t moment = clock_on_day(&day, clock, i / 2, i % 2);
 
@@ -257,7 +260,7 @@ static int parse_clock(const char *text, uint64_t before_s, uint64_t *ret_moment
 	return latest_clock(&clock, before_s, ret_moment_s);
 }
 
-/* "yesterday", "today", "yesterday 03:12"; without a time of day the day's first second. */
+/* "yesterday", "today", "yesterday 03:12". Without a time of day: the first second of the day. */
 static int parse_day(const char *text, uint64_t now_s, uint64_t *ret_moment_s)
 {
 	bool yesterday = strncmp(text, "yesterday", strlen("yesterday")) == 0;
@@ -291,7 +294,7 @@ static bool is_number(const char *text)
 	return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* A small number is a duration or a time of day whose author forgot the rest of it. */
+/* Refuses small numbers: they are probably incomplete durations or times of day. */
 static int parse_unix_seconds(const char *text, uint64_t *ret_moment_s)
 {
 	uint64_t number;
@@ -302,7 +305,7 @@ static int parse_unix_seconds(const char *text, uint64_t *ret_moment_s)
 	return 0;
 }
 
-/* @before_s: what a time of day without a date is the latest before. */
+/* A time of day without a date means the latest such moment not after @before_s. */
 static int parse_moment(const char *text, uint64_t now_s, uint64_t before_s, uint64_t *ret_moment_s)
 {
 	if (strcmp(text, "now") == 0) {
@@ -326,7 +329,7 @@ int time_moment_parse(const char *text, uint64_t now_s, uint64_t *ret_moment_s)
 	return parse_moment(text, now_s, now_s, ret_moment_s);
 }
 
-/* What @text lacks, with examples. */
+/* Writes a message that names what @text lacks, with examples. */
 static int refuse_moment(const char *option, const char *text,
 			 char ret_message[TIME_RANGE_MESSAGE_SIZE])
 {
@@ -371,7 +374,7 @@ int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s,
 		return refuse_moment("--until", texts->until, ret_message);
 	if (time_duration_parse(last, &last_s) < 0)
 		return refuse_last(last, ret_message);
-	/* Both ends count: the last 60 seconds until 100 are 41 to 100. */
+	/* Both ends are included: the last 60 seconds until second 100 are 41 to 100. */
 	range.since_s = range.until_s >= last_s ? range.until_s - last_s + 1 : 1;
 	if (texts->since &&
 	    parse_moment(texts->since, now_s, MIN(now_s, range.until_s), &range.since_s) < 0)

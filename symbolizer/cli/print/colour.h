@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Colours of the 256-colour palette by kind of function, as the web page has them. */
+/* Colours of the 256-colour palette by type of function, similar to those of the web page. */
 
 #define COLOUR_RESET "\033[0m"
 

@@ -35,7 +35,10 @@ static size_t character_size(const char *text)
 	return size;
 }
 
-/* Appends the first character of @text. C1 controls are two bytes in UTF-8: 0xc2, then 0x80 to 0x9f. */
+/*
+ * Appends the first character of @text. C1 controls are two bytes in UTF-8: 0xc2, then 0x80 to
+ * 0x9f.
+ */
 static size_t append_character(struct bytes *out, const char *text)
 {
 	size_t size = character_size(text);

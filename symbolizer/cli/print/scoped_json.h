@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* jansson's values with our way of ownership: scoped(json_freep) json_t *root = json_loadb(...). */
+/* For scoped ownership of jansson values: scoped(json_freep) json_t *root = json_loadb(...). */
 
 #include <jansson.h>
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Size and abilities of the terminal, with guesses where there is none.
- */
-
 #include "symbolizer/cli/print/terminal.h"
 
 #include <langinfo.h>
@@ -19,7 +15,7 @@
 #define DEFAULT_WIDTH  120
 #define DEFAULT_HEIGHT 50
 
-/* Of a table in a file. */
+/* Rows of a table if the output is not a terminal. */
 #define DEFAULT_TABLE_ROWS 30
 
 /* Heading, remark and prompt. */

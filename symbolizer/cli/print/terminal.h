@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What standard output is. */
+/* Size and abilities of the terminal at standard output, and writing to it. */
 
 #include "common/bytes.h"
 
 struct terminal {
 	bool is_terminal;
 	bool colours; /* a terminal, and NO_COLOR is not set */
-	bool ascii;   /* the locale's characters are not UTF-8 */
+	bool ascii;   /* the character set of the locale is not UTF-8 */
 	int width;
 	int height;
 };
 
-/* A pipe or file counts as 120 columns and 50 lines. */
+/* For a pipe or file: 120 columns and 50 lines. */
 struct terminal terminal_of_stdout(void);
 
-/* Rows of a table, so that its heading, a remark below it and the prompt stay visible with them; 30
- * where the output is no terminal. */
+/*
+ * Returns how many rows of a table fit the terminal together with the table's heading, a remark
+ * below it and the prompt; 30 if the output is not a terminal.
+ */
 uint32_t terminal_table_rows(const struct terminal *terminal);
 
-/* Lines that a text takes. */
+/* Returns the number of lines of a text. */
 uint32_t terminal_lines_of(const struct bytes *text);
 
-/* Writes all to standard output. A reader that went away (`| head`) is no error. 0 or a negative
- * errno, said. */
+/*
+ * Writes @text to standard output. A reader that closed the pipe (`| head`) is not an error.
+ * Returns 0, or logs the error and returns a negative errno.
+ */
 int terminal_print(const struct bytes *text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * JSON columns to arrays. Each table is checked as it is read, so that whoever walks the tree later
- * needs no checks: every function exists, a parent stands before its children, and the rows are in
- * depth-first order, which is seen by following the path of open nodes.
+ * Converts JSON columns to arrays, and checks them: every function exists, a parent precedes its
+ * children, and the rows are in depth-first order. To check the order, the reader keeps the path of
+ * open nodes, those that may still get children.
  */
 
 #include "symbolizer/cli/profile/call_tree.h"
@@ -14,7 +14,7 @@
 
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* More than the server ever sends; keeps indices within 32 bits. */
+/* More than the server sends; keeps indices within 32 bits. */
 #define MAX_ROWS (1u << 28)
 
 struct call_tree *call_tree_free(struct call_tree *tree)
@@ -42,7 +42,7 @@ static bool read_value(const json_t *row, size_t column, uint64_t *ret_value)
 	return read_value_of(json_array_get(row, column), ret_value);
 }
 
-/* The table's rows, after a look at whether its columns are the expected ones. */
+/* The rows of a table; NULL if its columns are not the expected ones. */
 static const json_t *table_rows(const json_t *result, const char *name, const char *const *columns,
 				size_t n_columns)
 {
@@ -110,8 +110,10 @@ static bool read_node(const struct call_tree *tree, const json_t *row, uint32_t 
 	return true;
 }
 
-/* Closes the nodes between the node before and @index's parent; false when the parent is closed
- * already. */
+/*
+ * Closes the open nodes below the parent of node @index. Returns false if the parent is closed
+ * already: the rows are not in depth-first order.
+ */
 static bool follow_path(struct call_tree *tree, uint32_t index)
 {
 	uint32_t parent = tree->nodes[index].parent;
@@ -168,9 +170,7 @@ static uint64_t read_covered(const json_t *root)
 	return seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
 }
 
-/*
- * The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame.
- */
+/* ProfileTracing answers the figures of a query in "debug", /v1/flame in "stats". */
 static void read_unresolved(struct call_tree *tree, const json_t *root)
 {
 	static const char *const keys[] = { "debug", "stats" };
@@ -212,7 +212,6 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	if (r < 0)
 		return r;
 	tree->covered_s = read_covered(root);
-
 	read_unresolved(tree, root);
 
 	*ret_tree = take_ptr(tree);

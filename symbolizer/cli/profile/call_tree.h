@@ -2,22 +2,22 @@
 #pragma once
 
 /*
- * A profile as the server's columns tell it: nodes parents first, depth first, children by falling
- * total.
+ * A profile, read from the server's answer in columns. Nodes are in depth-first order, parents
+ * before children, children by descending total.
  *
  *   nodes[n_nodes]           node 0 is the root; the subtree of i is nodes[i .. nodes[i].end)
- *   functions[n_functions]   self and total of a function over all its nodes, a recursive path
- * counted once
+ *   functions[n_functions]   self and total of a function over all its nodes; a recursive path
+ *                            counts once
  *
- * Values are microseconds or bytes. Names belong to the tree. Nothing in it is trusted: the order
- * and every index of an answer are checked when it is read.
+ * Values are microseconds or bytes. The tree owns the names. The reader checks the order and every
+ * index of an answer, so that users of a tree need no checks.
  */
 
 #include "common/bytes.h"
 
 struct call_node {
 	uint32_t function;
-	uint32_t parent; /* of the root: 0 */
+	uint32_t parent; /* 0 for the root */
 	uint32_t end;
 	uint32_t depth;
 	uint64_t self;
@@ -36,16 +36,16 @@ struct call_tree {
 	uint32_t n_nodes;
 	struct call_function *functions;
 	uint32_t n_functions;
-	/* of the range, in which an agent sampled; 0: the server does not say */
+	/* seconds of the range in which an agent sampled; 0: not in the answer */
 	uint64_t covered_s;
-	/* of the root's total: without names; 0 where the answer has no figures */
+	/* the part of the root's total that has no names; 0: none, or not in the answer */
 	uint64_t unresolved;
 };
 
 /*
- * Reads the answer of /v1/flame or ProfileTracing with format "columns". 1: *ret_tree is the
- * profile. 0: the answer holds none, and @ret_description (of @description_size) says why.
- * -EBADMSG: it is not such an answer. -ENOMEM.
+ * Reads the answer of /v1/flame or ProfileTracing with format "columns". Returns 1 and sets
+ * *ret_tree; 0 if the answer holds no profile, and writes the server's reason to @ret_description
+ * (of @description_size bytes); -EBADMSG if it is not such an answer; -ENOMEM.
  */
 int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 			  char *ret_description, size_t description_size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Three steps: nodes become rows (chains merged), the rows that fit are chosen by their totals, and
- * those are printed.
+ * Three steps: make rows of nodes (a chain is one row), choose the rows with the largest totals,
+ * and print these.
  */
 
 #include "symbolizer/cli/profile/flame_text.h"
@@ -15,14 +15,14 @@
 #include "symbolizer/cli/print/number_format.h"
 #include "symbolizer/cli/print/printable.h"
 
-/* In columns: enough to compare lengths by eye, the rest is for the names. */
+/* Enough to compare lengths by eye; names need the rest of the line. */
 #define BAR_COLUMNS 16
 
-/* "100.0 %  " and the value's "  12.3 ms" around bar and name. */
+/* "100.0 %  " before the bar, and "  12.3 ms" after the name. */
 #define SHARE_COLUMNS 9
 #define VALUE_COLUMNS 11
 
-/* Deeper frames stand below each other: names matter more than the exact depth there. */
+/* Deeper frames are not indented further, to leave room for names. */
 #define MAX_INDENT_COLUMNS 40
 
 struct row {
@@ -46,7 +46,10 @@ static bool is_frame(const struct call_tree *tree, uint32_t node)
 	return type != 'H' && type != 'P' && type != 'T';
 }
 
-/* The only callee of a frame that has no value of its own can share its line. */
+/*
+ * A frame without self value shares a line with its only callee. Returns the last frame of the
+ * line.
+ */
 static uint32_t end_of_chain(const struct call_tree *tree, uint32_t node)
 {
 	while (node + 1 < tree->nodes[node].end && is_frame(tree, node) &&
@@ -84,7 +87,7 @@ static int compare_totals(const void *a_ptr, const void *b_ptr)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Marks the @max_rows largest; among equals the first, so that callers come before callees. */
+/* Marks the @max_rows largest rows; of equal rows the first, because callers precede callees. */
 static int choose_rows(const struct call_tree *tree, struct row_vec *rows, uint32_t max_rows)
 {
 	scoped_free uint64_t *totals = calloc(rows->count + 1, sizeof(*totals));
@@ -110,7 +113,7 @@ static int choose_rows(const struct call_tree *tree, struct row_vec *rows, uint3
 	return 0;
 }
 
-/* In eighths of a column where the terminal can show them. */
+/* The bar has a resolution of an eighth of a column, unless @ascii. */
 static void append_bar(struct bytes *out, uint64_t part, uint64_t whole, bool ascii)
 {
 	static const char *const eighths[] = { " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
@@ -127,7 +130,7 @@ static void append_bar(struct bytes *out, uint64_t part, uint64_t whole, bool as
 	}
 }
 
-/* Names of a chain, as many as fit: the first and the last say most, so the middle goes. */
+/* Appends as many names of a chain as fit. The first and last matter most: omits those between. */
 static void append_chain(struct bytes *out, const struct call_tree *tree, const struct row *row,
 			 int room)
 {

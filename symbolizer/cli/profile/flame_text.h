@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * A call tree as lines of text: share, bar and indented name, the largest children first. A pure
- * function of its arguments; the terminal's size and colours come in as options.
+ * Writes a call tree as lines of text: share, bar and indented name, the largest children first.
+ * Output depends on the arguments only; the options hold the size and colours of the terminal.
  *
- * A frame with one callee and nothing of its own shares its line ("main > run > loop"), and of more
- * lines than fit the largest stay: as a frame is never larger than its caller, the way to each of
- * them stays too.
+ * A frame with one callee and no self value shares a line with that callee ("main > run > loop").
+ * If more lines exist than fit, the largest are written. A frame is never larger than its caller,
+ * so that all callers of a written frame are written too.
  */
 
 #include "common/bytes.h"
@@ -16,48 +16,50 @@
 
 struct flame_text_options {
 	enum event_type type;
-	int width;         /* columns; lines are cut to it */
+	int width;         /* columns; longer lines are cut */
 	uint32_t max_rows; /* lines of the tree; 0: all */
-	double min_pct;    /* frames below this share of everything are left out */
+	double min_pct;    /* frames below this share of the total are left out */
 	bool colours;      /* ANSI sequences */
 	bool ascii;        /* bars of '#' */
 };
 
 struct flame_heading {
 	enum event_type type;
-	uint64_t seconds; /* of the range that was asked for */
+	uint64_t seconds; /* length of the requested range */
 	int width;
 };
 
 /*
- * Appends the line above a tree: "demo, on-cpu: 1 m 40 s in 5 m (0.33 CPUs)". Where agents sampled
- * for a part of the range only, that part is what the average is of.
+ * Appends the line above a tree: "demo, on-cpu: 1 m 40 s in 5 m (0.33 CPUs)". If agents sampled
+ * only in a part of the range, the average is over that part.
  */
 void flame_heading_write(const struct call_tree *tree, const struct flame_heading *heading,
 			 struct bytes *out);
 
-/* Appends the lines to @out. 0 or -ENOMEM; *ret_n_hidden: frames that are not shown. */
+/*
+ * Appends the lines to @out and sets *ret_n_hidden to the number of frames not shown. 0 or -ENOMEM.
+ */
 int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options,
 		     struct bytes *out, uint32_t *ret_n_hidden);
 
-/* Appends "root;caller;callee value" for each stack. */
+/* Appends a line "root;caller;callee value" for each stack. */
 int folded_write(const struct call_tree *tree, struct bytes *out);
 
 struct function_text_options {
 	enum event_type type;
 	int width;
 	uint32_t max_rows; /* 0: all */
-	bool by_total;     /* instead of by self; processes of whole hosts always are */
+	bool by_total;     /* instead of by self; processes of whole hosts always by total */
 	bool colours;
 };
 
 /*
- * Appends the functions with the largest self (or total) value; threads and processes are left out,
- * but of whole hosts the processes are listed. 0 or -ENOMEM.
+ * Appends a table of the functions with the largest self (or total) value, without threads and
+ * processes. For whole hosts, appends a table of the processes. 0 or -ENOMEM.
  */
 int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out);
 
-/* The same rows in the same order as one JSON object; values in microseconds or bytes. */
+/* Appends the same rows in the same order as a JSON object; values in microseconds or bytes. */
 int function_json_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One line per stack, as flamegraph.pl, speedscope and inferno read it. The path is kept as a text
- * with marks of where each depth ends, so that a line costs what its last name costs.
+ * Writes one line per stack in the format of flamegraph.pl, speedscope and inferno. @path holds the
+ * names down to the current node, and @ends where the path of each depth ends in it, so that a node
+ * appends only its own name.
  */
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Functions sorted through an array of pointers; ties by the other value, then by name, so that two
- * runs agree.
+ * Functions with equal values are sorted by the other value, then by name: the order is always the
+ * same.
  */
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool is_of_hosts(const struct call_tree *tree)
 	return call_tree_function(tree, 0)->type == 'H';
 }
 
-/* Of whole hosts the processes are listed: there are no functions in it. */
+/* A tree of whole hosts holds no functions: list its processes. */
 static bool is_listed(const struct call_tree *tree, const struct call_function *function)
 {
 	if (function->total == 0)
@@ -56,8 +56,10 @@ static bool is_listed(const struct call_tree *tree, const struct call_function *
 	return !strchr("HPT", function->type);
 }
 
-/* The rows of the table in their order, in an array of the caller's. The self value of a process
- * leaves out its other threads: processes are ranked by total in any case. */
+/*
+ * Makes the sorted array of the table's rows; the caller frees it. Processes are always sorted by
+ * total, because the self value of a process lacks its threads.
+ */
 static int list_functions(const struct call_tree *tree, const struct function_text_options *options,
 			  const struct call_function ***ret_functions, uint32_t *ret_count)
 {

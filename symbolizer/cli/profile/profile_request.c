@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Keys that the user did not give are left out, so that the server's defaults hold.
- */
+/* Requests lack the keys that the user did not give, so that the server's defaults apply. */
 
 #include "symbolizer/cli/profile/profile_request.h"
 
@@ -13,10 +11,10 @@
 #include "common/log.h"
 #include "symbolizer/cli/client/server_message.h"
 
-/* A filter of a person fits many times over. */
-#define MAX_QUESTION_BYTES MIB
+/* Far more than the filters that people write. */
+#define MAX_REQUEST_BYTES MIB
 
-/* The server has 32 KiB for the request line and headers of a connection, proxies often have 8. */
+/* The server accepts 32 KiB for the request line and headers, many proxies only 8 KiB. */
 #define MAX_PATH_BYTES (8 * KIB)
 
 int profile_request_write(const struct selection_options *selection, enum profile_format format,
@@ -53,12 +51,12 @@ int profile_request_write(const struct selection_options *selection, enum profil
 int profile_fetch(struct client *client, const struct selection_options *selection,
 		  enum profile_format format, uint32_t max_nodes, struct bytes *ret_answer)
 {
-	scoped_bytes struct bytes question = BYTES_INIT(MAX_QUESTION_BYTES);
-	int r = profile_request_write(selection, format, max_nodes, &question);
+	scoped_bytes struct bytes request = BYTES_INIT(MAX_REQUEST_BYTES);
+	int r = profile_request_write(selection, format, max_nodes, &request);
 
 	if (r < 0)
-		return log_error_errno(r, "cannot write the question: %m");
-	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&question),
+		return log_error_errno(r, "cannot write the request: %m");
+	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&request),
 				ret_answer);
 }
 
@@ -68,7 +66,7 @@ int profile_path_write(struct client *client, const struct selection_options *se
 	char since[24], until[24], nodes[24];
 
 	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server's range is open at its end, ours includes its last second. */
+	/* The server excludes the end of the range, this program includes it. */
 	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(nodes, sizeof(nodes), "%u", max_nodes);
 	return client_path(client, out, "/v1/flame", "service",
@@ -81,16 +79,18 @@ int profile_path_write(struct client *client, const struct selection_options *se
 			   "max_nodes", nodes, "format", "columns", NULL);
 }
 
-/* GET /v1/flame knows how much of the time was sampled; a filter that is too long for it is POSTed.
+/*
+ * Prefers GET /v1/flame, because its answer says how much of the time was sampled. Uses POST if the
+ * filter is too long for a URL.
  */
-static int ask_columns(struct client *client, const struct selection_options *selection,
-		       uint32_t max_nodes, struct bytes *ret_answer)
+static int fetch_columns(struct client *client, const struct selection_options *selection,
+			 uint32_t max_nodes, struct bytes *ret_answer)
 {
-	scoped_bytes struct bytes path = BYTES_INIT(4 * MAX_QUESTION_BYTES);
+	scoped_bytes struct bytes path = BYTES_INIT(4 * MAX_REQUEST_BYTES);
 	int r = profile_path_write(client, selection, max_nodes, &path);
 
 	if (r < 0)
-		return log_error_errno(r, "cannot write the question: %m");
+		return log_error_errno(r, "cannot write the request: %m");
 	if (path.size > MAX_PATH_BYTES)
 		return profile_fetch(client, selection, PROFILE_COLUMNS, max_nodes, ret_answer);
 	return client_get(client, (const char *)path.data, ret_answer);
@@ -103,7 +103,7 @@ int profile_fetch_tree(struct client *client, const struct selection_options *se
 	char description[1024];
 	int r;
 
-	r = ask_columns(client, selection, max_nodes, &answer);
+	r = fetch_columns(client, selection, max_nodes, &answer);
 	if (r < 0)
 		return r;
 	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,
@@ -111,8 +111,7 @@ int profile_fetch_tree(struct client *client, const struct selection_options *se
 	if (r < 0)
 		return log_error_errno(
 			r, "the answer is no profile (%m); is this a hearth-symbolizer?");
-	if (r == 0) {
+	if (r == 0)
 		server_message_print_no_data(description, selection->event);
-	}
 	return r;
 }

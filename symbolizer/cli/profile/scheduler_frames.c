@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Nodes stand parents first: from the last to the first, each scheduler frame hands its value up,
- * which may be a scheduler frame again.
+ * Parents precede children, so the loop goes from the last node to the first: a value moves up
+ * through several scheduler frames.
  */
 
 #include "symbolizer/cli/profile/scheduler_frames.h"
 
 #include <string.h>
 
-/* What functions of kernel/sched/core.c and kernel/time/sleep_timeout.c begin with; _cond_resched
- * until Linux 5.11, rt_mutex_schedule since 6.7. */
+/*
+ * Prefixes of functions in kernel/sched/core.c and kernel/time/sleep_timeout.c. Linux has
+ * _cond_resched until 5.11 and rt_mutex_schedule since 6.7.
+ */
 static const char *const prefixes[] = {
 	"schedule",       "__schedule",    "io_schedule",       "preempt_schedule",
 	"__cond_resched", "_cond_resched", "rt_mutex_schedule",

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Every wait ends in the kernel's scheduler, so that by self value a table of waits has one row,
- * __schedule. Here the scheduler's own frames give their self value to the function that called
- * them, as the column WCHAN of ps(1) has it: futex_do_wait, do_epoll_wait, pipe_read.
+ * The leaf of every wait is a function of the kernel's scheduler, so that a table of waits by self
+ * value would have a single row, __schedule. This module moves the self value of scheduler
+ * functions to their callers, which the column WCHAN of ps(1) shows too: futex_do_wait,
+ * do_epoll_wait, pipe_read.
  */
 
 #include "symbolizer/cli/profile/call_tree.h"
 
-/* Of off-CPU and run-queue profiles. Totals stay as they are, and so does the sum of self values.
- */
+/* For off-CPU and run-queue profiles. Neither totals nor the sum of self values change. */
 void scheduler_frames_charge_callers(struct call_tree *tree);
 
-/* Whether @label, as it stands in a tree, is a function of the scheduler. */
+/* Whether @label, the name of a function in a tree, is a function of the scheduler. */
 bool scheduler_frame_matches(const char *label);

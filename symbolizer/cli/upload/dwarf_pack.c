@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sections of the files are put one behind the other. What points into them from units is relative
- * to where the file's part begins, which the index says of each unit; only offsets of strings are
- * of the whole section, and are moved by what stood before.
+ * A section of the package consists of the sections of the files, one after the other. Units refer
+ * to sections relative to their own file's part, and the index holds the start of that part for
+ * each unit. Only offsets of strings count from the start of the whole section: the packer adds the
+ * size of the strings of the files before.
  */
 
 #include "symbolizer/cli/upload/dwarf_pack.h"
@@ -30,7 +31,7 @@ enum part {
 	N_PARTS,
 };
 
-/* @id: of the column in the index. */
+/* @id is the number of the column in the index. */
 static const struct part_row {
 	const char *name;
 	uint32_t id;
@@ -46,7 +47,7 @@ static const struct part_row {
 
 #define INDEX_VERSION 5
 
-/* length, version, type of unit, size of addresses, offset of abbreviations, id */
+/* length, version, unit type, size of addresses, offset of abbreviations, unit ID */
 #define UNIT_HEADER_BYTES        20
 #define STR_OFFSETS_HEADER_BYTES 8
 
@@ -65,7 +66,7 @@ struct package {
 	struct bytes parts[N_PARTS];
 	struct packed_unit_vec units;
 	uint16_t machine;
-	const char *path; /* of the file at hand */
+	const char *path; /* of the current file */
 	char *message;
 };
 
@@ -108,10 +109,7 @@ static int append_u32(struct bytes *bytes, uint64_t value)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/*
- * The units of the file whose parts were appended; @file has where they begin and how long they
- * are.
- */
+/* Adds the units of a file after its parts were appended; @file holds their offsets and sizes. */
 static int add_units(struct package *package, const struct packed_unit *file)
 {
 	const uint32_t end = file->parts[PART_INFO].offset + file->parts[PART_INFO].size;
@@ -148,7 +146,7 @@ static int add_units(struct package *package, const struct packed_unit *file)
 	return 0;
 }
 
-/* Strings of this file begin at @base now. */
+/* Adds @base, where the strings of this file begin in the package, to its offsets of strings. */
 static int move_strings(struct package *package, const struct packed_unit *file, uint32_t base)
 {
 	uint8_t *next =
@@ -174,7 +172,7 @@ static int move_strings(struct package *package, const struct packed_unit *file,
 	return 0;
 }
 
-/* Types of their own have a section each, of the same name. */
+/* Appends all sections of one name, because a file has a section for each type unit. */
 static int append_part(struct package *package, const struct elf_file *elf, enum part part)
 {
 	int r = 0;
@@ -237,7 +235,7 @@ static int add_file(struct package *package, const char *path)
 
 /* ---- the index ------------------------------------------------------------------------------ */
 
-/* Of units with one id (types that several files have) the first. */
+/* Sorts by ID. Of units with equal IDs (types that several files have), the first is used. */
 static int compare_units(const void *left, const void *right)
 {
 	const struct packed_unit *a = left;
@@ -248,7 +246,7 @@ static int compare_units(const void *left, const void *right)
 	return a->parts[PART_INFO].offset < b->parts[PART_INFO].offset ? -1 : 1;
 }
 
-/* 7.3.5.3: the second step is odd, so that it meets every slot. */
+/* 7.3.5.3: the second hash is odd, so that probing visits every slot. */
 static void fill_slots(const struct packed_unit_vec *rows, uint32_t n_slots, uint64_t *ids,
 		       uint32_t *numbers)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What can be tried again is: no answer, a full queue, a proxy that lost its server. What the
- * server refuses is not. A file in pieces goes on where it was, because the server knows it by its
- * hash.
+ * A request is repeated after a temporary failure: no answer, a full queue, a proxy that lost its
+ * server. It is not repeated if the server refuses it. The upload of a file in pieces continues
+ * where it was interrupted, because the server recognises the file by its hash.
  */
 
 #include "symbolizer/cli/upload/upload_file.h"
@@ -23,7 +23,7 @@
 #include "common/hash.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* In a row, without a byte that got further. About two minutes. */
+/* Consecutive failures without progress; about two minutes. */
 #define MAX_TRIES 8
 
 #define MAX_WAIT_NS (30 * NSEC_PER_SEC)
@@ -66,13 +66,13 @@ printf_like(3, 4) static void end_with(struct upload *upload, enum upload_outcom
 
 	upload->result->outcome = outcome;
 	va_start(args, format);
-	(void)vsnprintf(upload->result->words, sizeof(upload->result->words), format, args);
+	(void)vsnprintf(upload->result->message, sizeof(upload->result->message), format, args);
 	va_end(args);
 }
 
-/* ---- what it is ----------------------------------------------------------------------------- */
+/* ---- identification ------------------------------------------------------------------------- */
 
-static bool open_it(struct upload *upload)
+static bool open_file(struct upload *upload)
 {
 	struct stat status;
 
@@ -91,7 +91,7 @@ static bool open_it(struct upload *upload)
 	return true;
 }
 
-/* The identity of the program that PROGRAM.dwp lies beside. 1 found, 0 it has none. */
+/* Reads the build-ID of PROGRAM, beside PROGRAM.dwp. 1 found, 0 it has none. */
 static int program_id(const struct upload *upload, struct executable_id *ret_id)
 {
 	scoped_free char *program = strndup(upload->path, strlen(upload->path) - strlen(".dwp"));
@@ -108,7 +108,7 @@ static int program_id(const struct upload *upload, struct executable_id *ret_id)
 	return r < 0 ? r : build_id_from_elf(elf, ret_id);
 }
 
-/* Split DWARF does not say whose it is. */
+/* Split DWARF does not contain the build-ID of its program. */
 static bool identify_split(struct upload *upload)
 {
 	const size_t length = strlen(upload->path);
@@ -119,10 +119,9 @@ static bool identify_split(struct upload *upload)
 		return true;
 	}
 	if (length < 5 || strcmp(upload->path + length - 4, ".dwp") != 0) {
-		end_with(
-			upload, UPLOAD_SKIPPED,
-			"the DWARF of one unit; pack all (dwp -e PROGRAM -o PROGRAM.dwp) or name the "
-			"program with --split-of");
+		end_with(upload, UPLOAD_SKIPPED,
+			 "the DWARF of one unit; pack all (dwp -e PROGRAM -o PROGRAM.dwp) or name "
+			 "the program with --split-of");
 		return false;
 	}
 	if (program_id(upload, &upload->id) > 0)
@@ -169,14 +168,14 @@ static bool identify(struct upload *upload)
 	return true;
 }
 
-/* ---- whether it is needed ------------------------------------------------------------------- */
+/* ---- whether the server needs the file ------------------------------------------------------ */
 
 static bool is_debug_file(enum debuginfo_richness richness, bool has_code)
 {
 	return richness > DEBUGINFO_SYMBOLS || (richness == DEBUGINFO_SYMBOLS && !has_code);
 }
 
-/* Whether what pipelines uploaded is as good as this file in everything that it is good for. */
+/* Whether files that pipelines uploaded provide everything that this file provides. */
 static bool is_covered(const struct upload *upload, const json_t *files)
 {
 	bool names = upload->richness == DEBUGINFO_NOTHING, code = !upload->has_code;
@@ -224,8 +223,8 @@ static int hash_file(const struct upload *upload, char ret_hex[2 * SHA256_BYTES 
 	return r;
 }
 
-/* What cannot be weighed is compared. */
-static bool is_the_same(const struct upload *upload, const json_t *files)
+/* Compares hashes, because the content of split DWARF cannot be ranked. */
+static bool is_stored(const struct upload *upload, const json_t *files)
 {
 	char hash[2 * SHA256_BYTES + 1];
 
@@ -241,7 +240,7 @@ static bool is_the_same(const struct upload *upload, const json_t *files)
 	return false;
 }
 
-static bool is_there(struct upload *upload)
+static bool is_not_needed(struct upload *upload)
 {
 	scoped_free char *path = NULL;
 	scoped(json_freep) json_t *root = NULL;
@@ -250,13 +249,13 @@ static bool is_there(struct upload *upload)
 
 	if (asprintf(&path, "/v1/debuginfo/%s", upload->result->id) < 0)
 		return false;
-	/* Without an answer the upload will tell what is wrong. */
+	/* Without an answer, try the upload, which reports the error. */
 	if (client_exchange(upload->client,
 			    &(struct client_request){ .method = "GET", .path = path, .fd = -1 },
 			    &answer) == 0 &&
 	    answer.status == 200) {
 		root = json_loadb((const char *)answer.body.data, answer.body.size, 0, NULL);
-		covered = upload->is_split ? is_the_same(upload, json_object_get(root, "all"))
+		covered = upload->is_split ? is_stored(upload, json_object_get(root, "all"))
 					   : is_covered(upload, json_object_get(root, "all"));
 	}
 	bytes_release(&answer.body);
@@ -273,7 +272,7 @@ static bool can_be_tried_again(long status)
 	       status == 503 || status == 504;
 }
 
-static void wait_a_little(struct upload *upload)
+static void wait_before_retry(struct upload *upload)
 {
 	uint64_t wait_ns = backoff_failed(&upload->backoff);
 	struct timespec left = { .tv_sec = (time_t)(wait_ns / NSEC_PER_SEC),
@@ -283,7 +282,7 @@ static void wait_a_little(struct upload *upload)
 		;
 }
 
-/* What a finished upload says. */
+/* Reads the answer to a finished upload. */
 static void read_outcome(struct upload *upload, const struct bytes *body)
 {
 	scoped(json_freep) json_t *root = json_loadb((const char *)body->data, body->size, 0, NULL);
@@ -301,17 +300,18 @@ static void read_outcome(struct upload *upload, const struct bytes *body)
 static void refused(struct upload *upload, const struct client_answer *answer)
 {
 	if (answer->status == 0)
-		end_with(upload, UPLOAD_FAILED, "cannot reach the server: %s", answer->words);
+		end_with(upload, UPLOAD_FAILED, "cannot reach the server: %s", answer->message);
 	else
-		end_with(upload, UPLOAD_FAILED, "%s (status %ld)%s", answer->words, answer->status,
+		end_with(upload, UPLOAD_FAILED, "%s (status %ld)%s", answer->message,
+			 answer->status,
 			 answer->status == 401 ? "; give a token with --token-file FILE or "
 						 "HEARTH_TOKEN"
 					       : "");
 }
 
-/* Asks until there is an answer that is worth reading. false: @upload has failed. */
-static bool ask_patiently(struct upload *upload, const struct client_request *request,
-			  struct client_answer *ret_answer)
+/* Repeats a request until it succeeds. Returns false if @upload failed. */
+static bool request_with_retries(struct upload *upload, const struct client_request *request,
+				 struct client_answer *ret_answer)
 {
 	for (int tries = 1;; tries++) {
 		(void)client_exchange(upload->client, request, ret_answer);
@@ -322,7 +322,7 @@ static bool ask_patiently(struct upload *upload, const struct client_request *re
 			return false;
 		}
 		bytes_release(&ret_answer->body);
-		wait_a_little(upload);
+		wait_before_retry(upload);
 	}
 }
 
@@ -337,17 +337,17 @@ static void send_at_once(struct upload *upload, const char *path)
 	};
 	struct client_answer answer;
 
-	if (ask_patiently(upload, &request, &answer))
+	if (request_with_retries(upload, &request, &answer))
 		read_outcome(upload, &answer.body);
 	bytes_release(&answer.body);
 }
 
 /* ---- in pieces ------------------------------------------------------------------------------ */
 
-/* Where the server is with this file. */
+/* The state of this upload on the server. */
 struct session {
-	char name[40]; /* "": it needs nothing more */
-	uint64_t offset;
+	char name[40];   /* "": complete */
+	uint64_t offset; /* of the first byte that the server lacks */
 };
 
 static bool read_session(struct upload *upload, const struct bytes *body, struct session *session)
@@ -366,7 +366,7 @@ static bool read_session(struct upload *upload, const struct bytes *body, struct
 	return true;
 }
 
-/* Begins, or finds what was begun. false: there is nothing (more) to send. */
+/* Starts an upload or continues an interrupted one. Returns false if there is nothing to send. */
 static bool begin_session(struct upload *upload, const char *hash, struct session *session)
 {
 	scoped_bytes struct bytes path = BYTES_INIT(KIB), body = BYTES_INIT(KIB);
@@ -377,18 +377,21 @@ static bool begin_session(struct upload *upload, const char *hash, struct sessio
 	(void)bytes_append_byte(&path, '\0');
 	(void)bytes_append_format(&body, "{\"size_bytes\": %" PRIu64 ", \"sha256\": \"%s\"}",
 				  upload->size, hash);
-	if (ask_patiently(upload,
-			  &(struct client_request){ .method = "POST",
-						    .path = (const char *)path.data,
-						    .json = bytes_view_of(&body),
-						    .fd = -1 },
-			  &answer))
+	if (request_with_retries(upload,
+				 &(struct client_request){ .method = "POST",
+							   .path = (const char *)path.data,
+							   .json = bytes_view_of(&body),
+							   .fd = -1 },
+				 &answer))
 		go_on = read_session(upload, &answer.body, session);
 	bytes_release(&answer.body);
 	return go_on;
 }
 
-/* One piece; nothing of a file that is complete asks to store it again. The answer's status. */
+/*
+ * Sends one piece and returns the status of the answer. If the server has all bytes, sends an empty
+ * piece, which makes the server try again to store the file.
+ */
 static long send_piece(struct upload *upload, struct session *session)
 {
 	uint64_t left = upload->size - MIN(upload->size, session->offset);
@@ -444,17 +447,19 @@ static void send_in_pieces(struct upload *upload)
 			status = send_piece(upload, &session);
 		if (status == 200)
 			return;
-		/* 404: it went away after a day, or with the server's folder; it begins anew. */
+		/*
+		 * 404: the server removed the session, after a day or with its folder: start again.
+		 */
 		if (session.offset > furthest)
 			tries = 0;
 		furthest = MAX(furthest, session.offset);
 		if ((!can_be_tried_again(status) && status != 404) || ++tries == MAX_TRIES)
 			return;
-		wait_a_little(upload);
+		wait_before_retry(upload);
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- one file ------------------------------------------------------------------------------- */
 
 static void send_elf(struct upload *upload)
 {
@@ -463,7 +468,7 @@ static void send_elf(struct upload *upload)
 	if (!identify(upload))
 		return;
 	executable_id_format(&upload->id, upload->result->id);
-	if (!upload->settings->force && is_there(upload))
+	if (!upload->settings->force && is_not_needed(upload))
 		return;
 	if (upload->size > upload->settings->at_once_bytes)
 		send_in_pieces(upload);
@@ -471,7 +476,7 @@ static void send_elf(struct upload *upload)
 		send_at_once(upload, path);
 }
 
-/* Under its absolute path, which is what a compiler that was given it wrote down. */
+/* Sends a source file under its absolute path, which the compiler recorded if it was given it. */
 static void send_source(struct upload *upload)
 {
 	scoped_free char *absolute = realpath(upload->path, NULL);
@@ -501,7 +506,7 @@ void upload_file(struct client *client, const struct upload_settings *settings, 
 
 	*ret_result = (struct upload_result){ .outcome = UPLOAD_FAILED };
 	backoff_init(&upload.backoff, settings->first_wait_ns, MAX_WAIT_NS, hash_seed() | 1);
-	if (open_it(&upload)) {
+	if (open_file(&upload)) {
 		if (settings->source_of)
 			send_source(&upload);
 		else

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One file on its way to the server: what it is, whether the server has as good, and then at once
- * or in pieces, again and again while the network or the server is away.
+ * Uploads one file: identifies it, asks the server whether it has an equally good file, and sends
+ * the file in one request or in pieces. Repeats requests while the server cannot be reached.
  */
 
 #include <stdatomic.h>
@@ -20,10 +20,10 @@ enum upload_outcome {
 };
 
 struct upload_settings {
-	bool force;                            /* also what the server has */
+	bool force;                            /* also files that the server has */
 	const struct executable_id *source_of; /* the files are sources of it; NULL: ELF files */
-	const struct executable_id *split_of;  /* NULL: of the program beside PROGRAM.dwp */
-	uint64_t at_once_bytes;                /* files beyond this go in pieces */
+	const struct executable_id *split_of;  /* NULL: the program beside PROGRAM.dwp */
+	uint64_t at_once_bytes;                /* larger files are sent in pieces */
 	uint64_t piece_bytes;
 	uint64_t first_wait_ns; /* before the second try */
 	_Atomic uint64_t *n_sent;
@@ -32,12 +32,14 @@ struct upload_settings {
 struct upload_result {
 	enum upload_outcome outcome;
 	uint64_t size_bytes;
-	char id[EXECUTABLE_ID_TEXT_SIZE]; /* "" when it has none */
-	char words[CLIENT_MESSAGE_SIZE];  /* why not */
+	char id[EXECUTABLE_ID_TEXT_SIZE];  /* build-ID; "": none */
+	char message[CLIENT_MESSAGE_SIZE]; /* the reason, unless it is UPLOAD_DONE */
 };
 
-/* A refusal in the middle of a body may not be seen, and a broken connection costs what was sent;
- * below this that is little. */
+/*
+ * If a connection breaks, or the server refuses a body while the client sends it, all bytes sent
+ * are lost. Below this size that is acceptable.
+ */
 #define UPLOAD_AT_ONCE_BYTES (8 * MIB)
 #define UPLOAD_PIECE_BYTES   (64 * MIB)
 #define UPLOAD_FIRST_WAIT_NS (NSEC_PER_SEC)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * /usr/lib/debug has a file under its path and again under .build-id, as a link: links are not
- * followed, and a file with several names is taken once.
+ * /usr/lib/debug holds many files twice, under their path and as a link under .build-id. Therefore
+ * links are not followed, and a file with several names is added once.
  */
 
 #include <fts.h>

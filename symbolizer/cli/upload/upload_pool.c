@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Threads take the next file from the list; each has a connection of its own. The caller's thread
- * shows how far it is, on a terminal only.
+ * Each thread takes the next file from the list and has its own connection. The caller's thread
+ * prints the progress, if stderr is a terminal.
  */
 
 #include "symbolizer/cli/upload/upload_pool.h"
@@ -53,7 +53,7 @@ static void print_json(const char *path, const struct upload_result *result)
 	json_key_text(&json, "file", path);
 	json_key_text(&json, "build_id", result->id);
 	json_key_text(&json, "outcome", upload_outcome_name(result->outcome));
-	json_key_text(&json, "message", result->words);
+	json_key_text(&json, "message", result->message);
 	json_key_uint(&json, "size_bytes", result->size_bytes);
 	json_object_end(&json);
 	(void)bytes_append_byte(&line, '\n');
@@ -62,11 +62,11 @@ static void print_json(const char *path, const struct upload_result *result)
 
 static void print_text(const struct upload_item *item, const struct upload_result *result)
 {
-	scoped_bytes struct bytes words = BYTES_INIT(MIB);
+	scoped_bytes struct bytes message = BYTES_INIT(MIB);
 	char size[NUMBER_TEXT_SIZE];
 
-	(void)printable_append(&words, result->words, -1);
-	(void)bytes_append_byte(&words, '\0');
+	(void)printable_append(&message, result->message, -1);
+	(void)bytes_append_byte(&message, '\0');
 	format_bytes(result->size_bytes, size);
 	switch (result->outcome) {
 	case UPLOAD_DONE:
@@ -74,16 +74,16 @@ static void print_text(const struct upload_item *item, const struct upload_resul
 		break;
 	case UPLOAD_NOT_NEEDED:
 		(void)printf("'%s' (build-ID %s) was not needed: %s\n", item->path, result->id,
-			     (const char *)words.data);
+			     (const char *)message.data);
 		break;
 	case UPLOAD_SKIPPED:
-		/* A folder may hold anything. */
+		/* Files of other kinds in a folder are expected: print nothing. */
 		if (item->is_named)
 			(void)fprintf(stderr, "skipped '%s': %s\n", item->path,
-				      (const char *)words.data);
+				      (const char *)message.data);
 		break;
 	default:
-		log_error("'%s' was not uploaded: %s", item->path, (const char *)words.data);
+		log_error("'%s' was not uploaded: %s", item->path, (const char *)message.data);
 	}
 }
 
@@ -164,7 +164,7 @@ static void wait_for_all(struct pool *pool)
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
-/* How many were started. */
+/* Returns the number of threads started. */
 static unsigned int start_workers(struct pool *pool, const struct connection_options *connection,
 				  struct worker *workers, unsigned int wanted)
 {

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Many files to the server, several at a time: which files, who takes the next one, what is said
- * while they go.
- */
+/* Collects files and uploads them with several threads, while it prints progress and results. */
 
 #include "common/vec.h"
 #include "symbolizer/cli/upload/upload_file.h"
 
 struct upload_item {
 	char *path;    /* owned */
-	bool is_named; /* by the user: what is skipped is said */
+	bool is_named; /* the user named it: print it if it is skipped */
 };
 
 VEC_DEFINE(upload_list, struct upload_item);
 
 /*
- * Adds @path, or with @recursive all regular files below it, once each however they are linked; 0,
- * or a negative errno after a message. What @path links to is followed, links below it are not.
+ * Adds @path, or with @recursive all regular files below it, each once even if it has several
+ * names. Follows a link at @path, but no links below it. Logs errors but -ENOMEM.
  */
 int upload_list_add(struct upload_list *list, const char *path, bool recursive);
 void upload_list_release(struct upload_list *list);
@@ -28,7 +25,10 @@ struct upload_totals {
 	uint64_t bytes_done;
 };
 
-/* @n_at_a_time connections. 0, or a negative errno after a message when none could be made. */
+/*
+ * Uploads all files with at most @n_at_a_time threads. Returns 0, or -EIO if no thread could be
+ * started.
+ */
 int upload_all(const struct connection_options *connection, const struct upload_settings *settings,
 	       const struct upload_list *list, unsigned int n_at_a_time,
 	       struct upload_totals *ret_totals);
