@@ -15,7 +15,7 @@
 	 CAPABILITY_BIT(CAP_DAC_READ_SEARCH) | CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE) |            \
 	 CAPABILITY_BIT(CAP_SYSLOG))
 
-/* A host and a server on which nothing is wrong. */
+/* Facts of a host and a server without problems. */
 static struct doctor_facts healthy(void)
 {
 	return (struct doctor_facts){
@@ -37,7 +37,7 @@ static struct doctor_facts healthy(void)
 		.server = { .url = "http://h:1",
 			    .status = 200,
 			    .date_s = NOW_S,
-			    .asked_s = NOW_S,
+			    .local_s = NOW_S,
 			    .unresolved_status = 200 },
 	};
 }
@@ -64,7 +64,7 @@ static const struct finding *find(const struct doctor_report *report, const char
 	return NULL;
 }
 
-/* The check's first finding is @status and has @part in its text or its fix. */
+/* Asserts that the first finding of @check has @status, and @part in its text or fix. */
 static void expect(const struct doctor_facts *facts, const char *check, enum doctor_status status,
 		   const char *part)
 {
@@ -81,7 +81,7 @@ static void expect(const struct doctor_facts *facts, const char *check, enum doc
 		fail_msg("%s fails without a fix", check);
 }
 
-static void a_healthy_host_has_no_failure_and_every_check_says_something(void **state)
+static void a_healthy_host_has_no_failure_and_a_finding_of_every_check(void **state)
 {
 	static const char *const names[] = {
 #define CHECK(id, name, help) name,
@@ -106,7 +106,7 @@ static void a_healthy_host_has_no_failure_and_every_check_says_something(void **
 	}
 }
 
-static void kernels_are_judged_by_the_version_they_are_made_of(void **state)
+static void distribution_kernels_are_judged_by_their_upstream_version(void **state)
 {
 	static const struct {
 		const char *release, *version;
@@ -117,7 +117,7 @@ static void kernels_are_judged_by_the_version_they_are_made_of(void **state)
 		{ "5.10.0", "", DOCTOR_WARN, "6.1" },
 		{ "6.1.0-9-amd64", "#1 SMP Debian 6.1.20-1", DOCTOR_FAIL, "freeze" },
 		{ "6.18.1", "", DOCTOR_OK, "6.18.1" },
-		{ "linux", "", DOCTOR_WARN, "no version" },
+		{ "linux", "", DOCTOR_WARN, "not a known form" },
 	};
 
 	(void)state;
@@ -131,7 +131,7 @@ static void kernels_are_judged_by_the_version_they_are_made_of(void **state)
 	}
 }
 
-static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
+static void every_problem_of_the_host_has_a_fix(void **state)
 {
 	struct doctor_facts facts = healthy();
 
@@ -170,7 +170,7 @@ static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
 	expect(&facts, "memory", DOCTOR_FAIL, "8.00 MiB");
 }
 
-static void a_batch_proves_that_perf_events_can_be_opened(void **state)
+static void a_recent_batch_proves_that_perf_events_can_be_opened(void **state)
 {
 	scoped(json_freep) json_t *fresh = hosts_of(NOW_S - 100, "{}");
 	struct doctor_facts facts = healthy();
@@ -212,7 +212,7 @@ static void the_facts_of_this_host_can_be_read(void **state)
 	assert_true(facts.memlock_bytes > 0);
 }
 
-static void the_least_memory_limit_up_to_the_root_counts(void **state)
+static void the_smallest_memory_limit_up_to_the_root_is_used(void **state)
 {
 	static const struct {
 		const char *cgroups;
@@ -236,7 +236,7 @@ static void the_least_memory_limit_up_to_the_root_counts(void **state)
 		assert_int_equal(host_facts_memory_limit(folder, cases[i].cgroups), cases[i].limit);
 }
 
-static void a_missing_capability_fails_where_the_agent_does_not_start_without_it(void **state)
+static void a_missing_capability_fails_if_the_agent_cannot_start_without_it(void **state)
 {
 	struct doctor_facts facts = healthy();
 
@@ -249,12 +249,12 @@ static void a_missing_capability_fails_where_the_agent_does_not_start_without_it
 	facts.host.agent = 0;
 	facts.host.is_root = false;
 	expect(&facts, "capabilities", DOCTOR_WARN, "sudo");
-	/* Which desktops give to the programs of a user. */
+	/* Desktops give this capability to the programs of a user. */
 	facts.host.capabilities = CAPABILITY_BIT(CAP_WAKE_ALARM);
 	expect(&facts, "capabilities", DOCTOR_WARN, "sudo");
 }
 
-static void the_servers_answer_tells_what_is_wrong_with_it_or_the_token(void **state)
+static void problems_of_server_and_token_are_found_by_the_status_of_an_answer(void **state)
 {
 	static const struct {
 		long status;
@@ -295,22 +295,22 @@ static void a_token_that_cannot_be_used_is_a_finding(void **state)
 	server_facts_release(&facts.server);
 }
 
-static void clocks_may_differ_by_seconds(void **state)
+static void clocks_may_differ_by_a_few_seconds(void **state)
 {
 	struct doctor_facts facts = healthy();
 
 	(void)state;
-	facts.server.asked_s = NOW_S + 4;
+	facts.server.local_s = NOW_S + 4;
 	expect(&facts, "clock", DOCTOR_OK, "less than");
-	facts.server.asked_s = NOW_S + 30;
+	facts.server.local_s = NOW_S + 30;
 	expect(&facts, "clock", DOCTOR_WARN, "30 s ahead of");
-	facts.server.asked_s = NOW_S - 90;
+	facts.server.local_s = NOW_S - 90;
 	expect(&facts, "clock", DOCTOR_FAIL, "90 s behind");
 	facts.server.date_s = 0;
 	expect(&facts, "clock", DOCTOR_WARN, "not known");
 }
 
-static void batches_of_this_boot_count(void **state)
+static void only_batches_of_this_boot_count(void **state)
 {
 	scoped(json_freep) json_t *fresh = hosts_of(NOW_S - 100, "{}");
 	scoped(json_freep) json_t *late =
@@ -334,7 +334,7 @@ static void batches_of_this_boot_count(void **state)
 	expect(&facts, "batches", DOCTOR_WARN, "none has come");
 }
 
-static void an_agent_that_cannot_be_seen_is_known_by_its_batches(void **state)
+static void an_invisible_agent_is_detected_by_its_batches(void **state)
 {
 	scoped(json_freep) json_t *fresh = hosts_of(NOW_S - 100, "{}");
 	struct doctor_facts facts = healthy();
@@ -352,7 +352,7 @@ static void an_agent_that_cannot_be_seen_is_known_by_its_batches(void **state)
 	expect(&facts, "batches", DOCTOR_OK, "'web-1' sent");
 }
 
-static void files_without_names_come_with_the_command_that_mends_them(void **state)
+static void findings_for_files_without_names_hold_the_remedy_and_its_command(void **state)
 {
 	scoped(json_freep) json_t *hosts = hosts_of(NOW_S, "{}");
 	scoped(json_freep) json_t *unresolved =
@@ -377,7 +377,7 @@ static void files_without_names_come_with_the_command_that_mends_them(void **sta
 	expect(&facts, "symbols", DOCTOR_WARN, "too old");
 }
 
-static void a_command_is_broken_where_a_shell_joins_it_again(void **state)
+static void a_shell_joins_the_lines_of_a_long_command_again(void **state)
 {
 	scoped(doctor_report_release) struct doctor_report report = { .check = "symbols" };
 	struct bytes text = BYTES_INIT(KIB);
@@ -420,7 +420,7 @@ static void text_and_json_have_the_same_findings(void **state)
 	bytes_release(&json);
 }
 
-static void the_document_has_every_check(void **state)
+static void the_documentation_lists_every_check(void **state)
 {
 	static const char *const rows[] = {
 #define CHECK(id, name, help) "| `" name "` | " help " |",
@@ -442,25 +442,24 @@ static void the_document_has_every_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_host_has_no_failure_and_every_check_says_something),
-		cmocka_unit_test(kernels_are_judged_by_the_version_they_are_made_of),
-		cmocka_unit_test(each_thing_that_is_wrong_on_the_host_has_its_fix),
-		cmocka_unit_test(a_batch_proves_that_perf_events_can_be_opened),
+		cmocka_unit_test(a_healthy_host_has_no_failure_and_a_finding_of_every_check),
+		cmocka_unit_test(distribution_kernels_are_judged_by_their_upstream_version),
+		cmocka_unit_test(every_problem_of_the_host_has_a_fix),
+		cmocka_unit_test(a_recent_batch_proves_that_perf_events_can_be_opened),
 		cmocka_unit_test(memlock_counts_for_kernels_before_5_11_only),
 		cmocka_unit_test(the_facts_of_this_host_can_be_read),
-		cmocka_unit_test_setup_teardown(the_least_memory_limit_up_to_the_root_counts,
+		cmocka_unit_test_setup_teardown(the_smallest_memory_limit_up_to_the_root_is_used,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test(
-			a_missing_capability_fails_where_the_agent_does_not_start_without_it),
-		cmocka_unit_test(the_servers_answer_tells_what_is_wrong_with_it_or_the_token),
+		cmocka_unit_test(a_missing_capability_fails_if_the_agent_cannot_start_without_it),
+		cmocka_unit_test(problems_of_server_and_token_are_found_by_the_status_of_an_answer),
 		cmocka_unit_test(a_token_that_cannot_be_used_is_a_finding),
-		cmocka_unit_test(clocks_may_differ_by_seconds),
-		cmocka_unit_test(batches_of_this_boot_count),
-		cmocka_unit_test(an_agent_that_cannot_be_seen_is_known_by_its_batches),
-		cmocka_unit_test(files_without_names_come_with_the_command_that_mends_them),
-		cmocka_unit_test(a_command_is_broken_where_a_shell_joins_it_again),
+		cmocka_unit_test(clocks_may_differ_by_a_few_seconds),
+		cmocka_unit_test(only_batches_of_this_boot_count),
+		cmocka_unit_test(an_invisible_agent_is_detected_by_its_batches),
+		cmocka_unit_test(findings_for_files_without_names_hold_the_remedy_and_its_command),
+		cmocka_unit_test(a_shell_joins_the_lines_of_a_long_command_again),
 		cmocka_unit_test(text_and_json_have_the_same_findings),
-		cmocka_unit_test(the_document_has_every_check),
+		cmocka_unit_test(the_documentation_lists_every_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

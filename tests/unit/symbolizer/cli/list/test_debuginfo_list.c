@@ -27,7 +27,7 @@ static void assert_list(int width, const char *expected)
 	bytes_release(&out);
 }
 
-static void eighty_columns_have_names_and_the_beginnings_of_build_ids(void **state)
+static void eighty_columns_show_names_and_prefixes_of_build_ids(void **state)
 {
 	(void)state;
 	assert_list(80, "file                build-ID      from        has         "
@@ -40,7 +40,7 @@ static void eighty_columns_have_names_and_the_beginnings_of_build_ids(void **sta
 			"        7 B  never\n");
 }
 
-static void more_columns_have_whole_build_ids_and_the_upload(void **state)
+static void wide_terminals_show_whole_build_ids_and_the_time_of_upload(void **state)
 {
 	(void)state;
 	assert_list(120, "file                 build-ID                             "
@@ -53,7 +53,7 @@ static void more_columns_have_whole_build_ids_and_the_upload(void **state)
 			 "     agent       functions           7 B  60 s ago   never\n");
 }
 
-static void a_build_id_is_found_by_its_beginning_if_it_is_the_only_one(void **state)
+static void a_build_id_is_found_by_a_unique_prefix(void **state)
 {
 	static const struct {
 		const char *text;
@@ -78,9 +78,9 @@ static void a_build_id_is_found_by_its_beginning_if_it_is_the_only_one(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(eighty_columns_have_names_and_the_beginnings_of_build_ids),
-		cmocka_unit_test(more_columns_have_whole_build_ids_and_the_upload),
-		cmocka_unit_test(a_build_id_is_found_by_its_beginning_if_it_is_the_only_one),
+		cmocka_unit_test(eighty_columns_show_names_and_prefixes_of_build_ids),
+		cmocka_unit_test(wide_terminals_show_whole_build_ids_and_the_time_of_upload),
+		cmocka_unit_test(a_build_id_is_found_by_a_unique_prefix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void expect(int width, const char *expected)
 	bytes_release(&out);
 }
 
-static void lines_keep_to_80_columns_and_names_keep_their_ends(void **state)
+static void lines_fit_80_columns_and_names_keep_their_ends(void **state)
 {
 	(void)state;
 	expect(80,
@@ -32,7 +32,7 @@ static void lines_keep_to_80_columns_and_names_keep_their_ends(void **state)
 	       "ip-10-11-12…e.internal    96  6.8.0-1029-…ng-flavour  aarch64  0.1.0  just now\n");
 }
 
-static void lists_of_words_are_wrapped(void **state)
+static void long_labels_are_wrapped(void **state)
 {
 	scoped(json_freep) json_t *rows = json_loads(hosts, 0, NULL);
 	struct bytes out = BYTES_INIT(4 * KIB);
@@ -48,8 +48,8 @@ static void lists_of_words_are_wrapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_keep_to_80_columns_and_names_keep_their_ends),
-		cmocka_unit_test(lists_of_words_are_wrapped),
+		cmocka_unit_test(lines_fit_80_columns_and_names_keep_their_ends),
+		cmocka_unit_test(long_labels_are_wrapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void the_five_busiest_are_said_and_how_to_choose(void **state)
+static void the_five_busiest_services_are_printed_with_an_example(void **state)
 {
 	static struct service_row rows[] = {
 		{ .name = "nginx", .cpu_us = 500 },
@@ -30,7 +30,7 @@ static void the_five_busiest_are_said_and_how_to_choose(void **state)
 	bytes_release(&out);
 }
 
-static void the_example_can_be_typed(void **state)
+static void the_example_is_quoted_for_a_shell(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "Web Content", "'hearth flame \"Web Content\"'" },
@@ -53,8 +53,8 @@ static void the_example_can_be_typed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_five_busiest_are_said_and_how_to_choose),
-		cmocka_unit_test(the_example_can_be_typed),
+		cmocka_unit_test(the_five_busiest_services_are_printed_with_an_example),
+		cmocka_unit_test(the_example_is_quoted_for_a_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static const char services_answer[] =
 	"{\"name\":\"sleeper\",\"event\":\"off-cpu\",\"last_time\":1700000000,\"hosts\":1,"
 	"\"processes\":1}],\"since\":1,\"until\":2}";
 
-/* "left-out" is a process without stacks: it counts in the total, and is no service. */
+/* "left-out" is a process without stacks: the total includes it, but it is no service. */
 static const char top_answer[] =
 	"{\"functions\":["
 	"{\"function\":\"[p] nginx\",\"type\":\"P\",\"self_value\":9000000,\"total_value\":9000000},"
@@ -32,7 +32,7 @@ static void make_list(const char *services_text, const char *top_text, struct se
 	assert_ok(service_list_make(services, top, list));
 }
 
-static void services_stand_by_falling_cpu_time_of_all_their_threads(void **state)
+static void services_are_sorted_by_the_cpu_time_of_all_their_threads(void **state)
 {
 	scoped_service_list struct service_list list = {};
 
@@ -63,7 +63,7 @@ static void assert_text(const struct service_list *list, int width, bool all, co
 	bytes_release(&out);
 }
 
-static void services_without_cpu_time_are_one_line_unless_all_are_wanted(void **state)
+static void services_without_cpu_time_are_counted_in_one_line_unless_all_are_listed(void **state)
 {
 	scoped_service_list struct service_list list = {};
 
@@ -83,8 +83,8 @@ static void services_without_cpu_time_are_one_line_unless_all_are_wanted(void **
 		    "sleeper           -               1          1  60 s ago     off-cpu\n");
 }
 
-/* As a package's installation leaves them: a hundred names with a tick each. */
-static void services_below_half_a_thousandth_are_counted_after_the_ten_largest(void **state)
+/* For example after the installation of packages: a hundred names with one sample each. */
+static void services_below_half_a_thousandth_are_counted_but_for_the_ten_largest(void **state)
 {
 	struct service_row rows[100];
 	struct service_list list = { .rows = rows, .count = 100, .cpu_total_us = 300000000 };
@@ -104,7 +104,7 @@ static void services_below_half_a_thousandth_are_counted_after_the_ten_largest(v
 	bytes_release(&out);
 }
 
-static void all_services_are_listed_where_none_has_cpu_time(void **state)
+static void all_services_are_listed_if_none_has_cpu_time(void **state)
 {
 	scoped_service_list struct service_list list = {};
 
@@ -117,7 +117,7 @@ static void all_services_are_listed_where_none_has_cpu_time(void **state)
 		    "app               -               1          2  60 s ago     mem-alloc\n");
 }
 
-static void json_has_the_rows_of_the_server_in_this_order_with_cpu_time(void **state)
+static void json_has_the_rows_of_the_server_sorted_and_with_cpu_time(void **state)
 {
 	scoped_service_list struct service_list list = {};
 	scoped(json_freep) json_t *root = NULL;
@@ -165,12 +165,13 @@ static void answers_of_another_form_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(services_stand_by_falling_cpu_time_of_all_their_threads),
-		cmocka_unit_test(services_without_cpu_time_are_one_line_unless_all_are_wanted),
+		cmocka_unit_test(services_are_sorted_by_the_cpu_time_of_all_their_threads),
 		cmocka_unit_test(
-			services_below_half_a_thousandth_are_counted_after_the_ten_largest),
-		cmocka_unit_test(all_services_are_listed_where_none_has_cpu_time),
-		cmocka_unit_test(json_has_the_rows_of_the_server_in_this_order_with_cpu_time),
+			services_without_cpu_time_are_counted_in_one_line_unless_all_are_listed),
+		cmocka_unit_test(
+			services_below_half_a_thousandth_are_counted_but_for_the_ten_largest),
+		cmocka_unit_test(all_services_are_listed_if_none_has_cpu_time),
+		cmocka_unit_test(json_has_the_rows_of_the_server_sorted_and_with_cpu_time),
 		cmocka_unit_test(answers_of_another_form_are_refused),
 	};
 

@@ -31,7 +31,7 @@ static void expect(const char *answer_text, const char *by, int width, const cha
 	bytes_release(&out);
 }
 
-static void processes_fit_80_columns_and_what_is_not_listed_is_counted(void **state)
+static void processes_fit_80_columns_and_unlisted_ones_are_counted(void **state)
 {
 	(void)state;
 	expect(processes, NULL, 80,
@@ -41,7 +41,7 @@ static void processes_fit_80_columns_and_what_is_not_listed_is_counted(void **st
 	       "3 more with 1.00 s (10.0 %); --rows 0 lists them\n");
 }
 
-static void series_without_the_tag_are_a_row(void **state)
+static void processes_without_the_tag_have_one_row(void **state)
 {
 	(void)state;
 	expect(groups, "host", 80,
@@ -50,7 +50,7 @@ static void series_without_the_tag_are_a_row(void **state)
 	       "(none)      4.00 s   40.0 %          1        1\n");
 }
 
-static void an_answer_of_another_kind_is_refused(void **state)
+static void an_answer_of_another_form_is_refused(void **state)
 {
 	const struct selection_options selection = { .event = EVENT_ON_CPU };
 	const struct sum_options options = { .selection = &selection, .width = 80 };
@@ -66,9 +66,9 @@ static void an_answer_of_another_kind_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_fit_80_columns_and_what_is_not_listed_is_counted),
-		cmocka_unit_test(series_without_the_tag_are_a_row),
-		cmocka_unit_test(an_answer_of_another_kind_is_refused),
+		cmocka_unit_test(processes_fit_80_columns_and_unlisted_ones_are_counted),
+		cmocka_unit_test(processes_without_the_tag_have_one_row),
+		cmocka_unit_test(an_answer_of_another_form_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void assert_text(writer write, const char *answer,
 	bytes_release(&out);
 }
 
-static void the_hint_names_files_and_the_next_command(void **state)
+static void the_hint_names_files_and_the_command_that_explains_them(void **state)
 {
 	static const struct unresolved_text_options options = { .selection = &nginx, .width = 80 };
 
@@ -82,7 +82,7 @@ static void a_hint_repeats_the_selection_and_breaks_before_a_long_command(void *
 		    "            http://profiler.example.com:20416\n");
 }
 
-static void below_one_percent_nothing_is_said(void **state)
+static void there_is_no_hint_below_one_percent(void **state)
 {
 	static const struct unresolved_text_options options = { .selection = &nginx, .width = 80 };
 
@@ -125,7 +125,7 @@ static void the_list_has_reason_remedy_and_a_command_that_a_shell_joins_again(vo
 		    "Other files: 0.0 % together (--rows 0 lists all)\n");
 }
 
-static void what_the_answer_lacks_is_said(void **state)
+static void unlisted_files_are_summed_and_the_message_of_the_server_is_printed(void **state)
 {
 	static const struct unresolved_text_options options = { .selection = &nginx, .width = 80 };
 
@@ -140,7 +140,7 @@ static void what_the_answer_lacks_is_said(void **state)
 		    "the symbol tables of 2 executables are being made\n");
 }
 
-static void of_one_file_all_is_said_that_the_server_knows(void **state)
+static void the_details_of_one_file_are_printed(void **state)
 {
 	static const struct unresolved_text_options options = { .selection = &nginx,
 								.width = 80,
@@ -166,14 +166,14 @@ static void of_one_file_all_is_said_that_the_server_knows(void **state)
 		"  why      The server has a stripped file, with names of exported functions only\n"
 		"  stored   symbols and code from agent, 2.00 KiB, 60 s ago\n"
 		"  table    ready, 85 functions from dynsym, plt. It lacks something\n"
-		"  upstream asked 2 times in vain\n"
+		"  upstream queried 2 times without success\n"
 		"  agents   none was asked for it since the server started\n"
 		"  remedy   Fetch it\n"
 		"             hearth upload x\n");
 	bytes_release(&out);
 }
 
-static void words_of_others_cannot_command_the_terminal(void **state)
+static void control_characters_of_the_server_are_replaced(void **state)
 {
 	static const struct unresolved_text_options options = { .selection = &nginx, .width = 80 };
 	scoped(json_freep) json_t *root = json_loads(
@@ -189,7 +189,7 @@ static void words_of_others_cannot_command_the_terminal(void **state)
 	bytes_release(&out);
 }
 
-static void a_file_is_meant_by_path_name_or_beginning_of_its_build_id(void **state)
+static void a_file_matches_by_path_name_or_prefix_of_its_build_id(void **state)
 {
 	static const struct {
 		const char *text;
@@ -208,20 +208,21 @@ static void a_file_is_meant_by_path_name_or_beginning_of_its_build_id(void **sta
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(unresolved_is_meant(row, cases[i].text), cases[i].meant);
+		assert_int_equal(unresolved_matches(row, cases[i].text), cases[i].meant);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hint_names_files_and_the_next_command),
+		cmocka_unit_test(the_hint_names_files_and_the_command_that_explains_them),
 		cmocka_unit_test(a_hint_repeats_the_selection_and_breaks_before_a_long_command),
-		cmocka_unit_test(below_one_percent_nothing_is_said),
+		cmocka_unit_test(there_is_no_hint_below_one_percent),
 		cmocka_unit_test(the_list_has_reason_remedy_and_a_command_that_a_shell_joins_again),
-		cmocka_unit_test(what_the_answer_lacks_is_said),
-		cmocka_unit_test(of_one_file_all_is_said_that_the_server_knows),
-		cmocka_unit_test(words_of_others_cannot_command_the_terminal),
-		cmocka_unit_test(a_file_is_meant_by_path_name_or_beginning_of_its_build_id),
+		cmocka_unit_test(
+			unlisted_files_are_summed_and_the_message_of_the_server_is_printed),
+		cmocka_unit_test(the_details_of_one_file_are_printed),
+		cmocka_unit_test(control_characters_of_the_server_are_replaced),
+		cmocka_unit_test(a_file_matches_by_path_name_or_prefix_of_its_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void names_of_flags_have_hyphens_and_values_stay(void **state)
+static void underscores_in_flags_become_hyphens_and_values_do_not_change(void **state)
 {
 	char *argv[] = {
 		(char[]){ "a_b" },        (char[]){ "--token_file=/a_b" },
@@ -25,7 +25,7 @@ static void names_of_flags_have_hyphens_and_values_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_flags_have_hyphens_and_values_stay),
+		cmocka_unit_test(underscores_in_flags_become_hyphens_and_values_do_not_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

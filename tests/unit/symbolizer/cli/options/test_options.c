@@ -15,7 +15,7 @@ static struct connection_options parse(void)
 	return options;
 }
 
-static void a_variable_that_is_set_to_nothing_counts_as_unset(void **state)
+static void an_empty_variable_counts_as_not_set(void **state)
 {
 	struct connection_options options;
 
@@ -31,7 +31,7 @@ static void a_variable_that_is_set_to_nothing_counts_as_unset(void **state)
 	assert_null(parse().token_file);
 }
 
-static void a_token_wins_over_the_file_of_one(void **state)
+static void a_token_overrides_a_token_file(void **state)
 {
 	struct connection_options options;
 
@@ -46,8 +46,8 @@ static void a_token_wins_over_the_file_of_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_variable_that_is_set_to_nothing_counts_as_unset),
-		cmocka_unit_test(a_token_wins_over_the_file_of_one),
+		cmocka_unit_test(an_empty_variable_counts_as_not_set),
+		cmocka_unit_test(a_token_overrides_a_token_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

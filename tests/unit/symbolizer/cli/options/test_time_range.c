@@ -38,7 +38,7 @@ static void durations_are_numbers_with_units(void **state)
 	}
 }
 
-static void what_is_no_duration_is_refused(void **state)
+static void invalid_durations_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",          "0",    "0s",  "m",    "90",  "5  m",         "5 ",
@@ -105,7 +105,7 @@ static void moments_are_relative_or_absolute(void **state)
 	}
 }
 
-static void what_is_no_moment_is_refused(void **state)
+static void invalid_moments_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -173,7 +173,7 @@ static void a_range_includes_both_its_ends(void **state)
 		{ { .until = "1970-01-01T00:00:30Z", .last = "1h" }, 1, 30 },
 		{ { .since = "0" }, 0, NOW_S },
 		{ { .since = "yesterday", .until = "today" }, 1755723600 - 86400, 1755723600 },
-		/* the latest 10:00 is today's, the latest 13:00 yesterday's */
+		/* the latest 10:00 is today, the latest 13:00 was yesterday */
 		{ { .since = "10:00", .until = "12:00" }, NOW_S - 9000, NOW_S - 1800 },
 		{ { .since = "10:00", .until = "13:00" },
 		  NOW_S - 9000 - 86400,
@@ -192,7 +192,7 @@ static void a_range_includes_both_its_ends(void **state)
 	}
 }
 
-static void a_wrong_range_names_the_option_at_fault(void **state)
+static void the_error_for_a_wrong_range_names_the_option(void **state)
 {
 	static const struct {
 		struct time_range_texts texts;
@@ -221,7 +221,7 @@ static void a_wrong_range_names_the_option_at_fault(void **state)
 }
 
 /* Clocks were put forward on 2025-03-30 from 02:00 to 03:00, and back on 2025-10-26 from 03:00. */
-static void a_time_of_day_is_right_where_clocks_are_changed(void **state)
+static void a_time_of_day_is_right_when_clocks_are_changed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -263,12 +263,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_are_numbers_with_units),
-		cmocka_unit_test(what_is_no_duration_is_refused),
+		cmocka_unit_test(invalid_durations_are_refused),
 		cmocka_unit_test(moments_are_relative_or_absolute),
-		cmocka_unit_test(what_is_no_moment_is_refused),
+		cmocka_unit_test(invalid_moments_are_refused),
 		cmocka_unit_test(a_range_includes_both_its_ends),
-		cmocka_unit_test(a_wrong_range_names_the_option_at_fault),
-		cmocka_unit_test_setup_teardown(a_time_of_day_is_right_where_clocks_are_changed,
+		cmocka_unit_test(the_error_for_a_wrong_range_names_the_option),
+		cmocka_unit_test_setup_teardown(a_time_of_day_is_right_when_clocks_are_changed,
 						NULL, in_a_zone_three_hours_east),
 	};
 

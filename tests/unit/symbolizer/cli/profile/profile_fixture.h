@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A small profile in the server's own form: a service with two threads, a chain, a recursion, a
- * library, the kernel and a module without names.
+ * A small profile in the form of the server's answers: a service with two threads, a chain, a
+ * recursion, a library, the kernel and a module without names.
  *
  *   demo 100
  *   ├ [p] demo 70

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/cli/profile/profile_fixture.h"
 
-static void columns_become_nodes_with_depths_and_ends(void **state)
+static void columns_are_converted_to_nodes_with_depths_and_ends(void **state)
 {
 	static const struct {
 		uint32_t depth, end;
@@ -36,7 +36,7 @@ static void columns_become_nodes_with_depths_and_ends(void **state)
 	assert_int_equal(tree->functions[3].total, 60);
 }
 
-static void the_part_without_names_comes_from_the_figures_of_the_answer(void **state)
+static void the_part_without_names_is_read_from_the_figures_of_the_answer(void **state)
 {
 	static const struct {
 		const char *figures;
@@ -61,7 +61,7 @@ static void the_part_without_names_comes_from_the_figures_of_the_answer(void **s
 	}
 }
 
-static void an_answer_without_a_profile_says_why(void **state)
+static void the_reason_for_an_answer_without_a_profile_is_returned(void **state)
 {
 	static const char *const results[] = {
 		"null",
@@ -84,14 +84,14 @@ static void an_answer_without_a_profile_says_why(void **state)
 	}
 }
 
-/* One function "f" of type A, and these rows of nodes. */
+/* An answer with one function "f" of type A and the given rows of nodes. */
 #define ONE_FUNCTION(rows)                                                                         \
 	"{\"result\":{\"functions\":[\"f\"],\"function_types\":[\"A\"],\"function_values\":"       \
 	"{\"columns\":[\"self_value\",\"total_value\"],\"values\":[[1,1]]},\"node_values\":"       \
 	"{\"columns\":[\"function_id\",\"parent_node_id\",\"self_value\",\"total_value\"],"        \
 	"\"values\":" rows "}}}"
 
-static void what_is_no_profile_is_refused(void **state)
+static void invalid_profiles_are_refused(void **state)
 {
 	static const char *const answers[] = {
 		"",
@@ -140,10 +140,10 @@ static void a_single_root_is_a_profile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns_become_nodes_with_depths_and_ends),
-		cmocka_unit_test(the_part_without_names_comes_from_the_figures_of_the_answer),
-		cmocka_unit_test(an_answer_without_a_profile_says_why),
-		cmocka_unit_test(what_is_no_profile_is_refused),
+		cmocka_unit_test(columns_are_converted_to_nodes_with_depths_and_ends),
+		cmocka_unit_test(the_part_without_names_is_read_from_the_figures_of_the_answer),
+		cmocka_unit_test(the_reason_for_an_answer_without_a_profile_is_returned),
+		cmocka_unit_test(invalid_profiles_are_refused),
 		cmocka_unit_test(a_single_root_is_a_profile),
 	};
 

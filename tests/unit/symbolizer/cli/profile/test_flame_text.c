@@ -3,7 +3,7 @@
 
 #include "tests/unit/symbolizer/cli/profile/profile_fixture.h"
 
-/* Writes the fixture and compares; @expected_hidden: frames left out. */
+/* Writes the fixture and compares. @expected_hidden: the number of frames not shown. */
 static void assert_flame(const struct flame_text_options *options, const char *expected,
 			 uint32_t expected_hidden)
 {
@@ -18,9 +18,9 @@ static void assert_flame(const struct flame_text_options *options, const char *e
 	bytes_release(&out);
 }
 
-/* The lines are what a terminal shows. */
+/* Not formatted: the lines are aligned as on a terminal. */
 /* clang-format off */
-static void frames_stand_below_their_callers_with_bars_and_shares(void **state)
+static void frames_are_printed_below_their_callers_with_bars_and_shares(void **state)
 {
 	static const struct flame_text_options options = { .type = EVENT_ON_CPU, .width = 76 };
 
@@ -39,7 +39,7 @@ static void frames_stand_below_their_callers_with_bars_and_shares(void **state)
 }
 /* clang-format on */
 
-static void of_too_many_lines_the_largest_stay(void **state)
+static void of_too_many_lines_the_largest_are_printed(void **state)
 {
 	static const struct flame_text_options options = {
 		.type = EVENT_MEM_ALLOC, .width = 70, .max_rows = 5, .ascii = true
@@ -55,7 +55,7 @@ static void of_too_many_lines_the_largest_stay(void **state)
 		     6);
 }
 
-static void small_frames_can_be_left_out(void **state)
+static void frames_below_a_share_are_not_printed(void **state)
 {
 	static const struct flame_text_options options = {
 		.type = EVENT_ON_CPU, .width = 70, .min_pct = 50, .ascii = true
@@ -70,7 +70,7 @@ static void small_frames_can_be_left_out(void **state)
 		     8);
 }
 
-static void a_narrow_terminal_cuts_names_not_figures(void **state)
+static void a_narrow_terminal_cuts_names_but_no_numbers(void **state)
 {
 	static const struct flame_text_options options = {
 		.type = EVENT_ON_CPU, .width = 56, .max_rows = 7, .ascii = true
@@ -88,7 +88,7 @@ static void a_narrow_terminal_cuts_names_not_figures(void **state)
 		     3);
 }
 
-static void colours_say_the_kind_and_end_with_the_bar(void **state)
+static void bars_have_the_colour_of_the_type_of_function(void **state)
 {
 	static const struct flame_text_options options = {
 		.type = EVENT_ON_CPU, .width = 70, .max_rows = 1, .colours = true
@@ -104,11 +104,11 @@ static void colours_say_the_kind_and_end_with_the_bar(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_stand_below_their_callers_with_bars_and_shares),
-		cmocka_unit_test(of_too_many_lines_the_largest_stay),
-		cmocka_unit_test(small_frames_can_be_left_out),
-		cmocka_unit_test(a_narrow_terminal_cuts_names_not_figures),
-		cmocka_unit_test(colours_say_the_kind_and_end_with_the_bar),
+		cmocka_unit_test(frames_are_printed_below_their_callers_with_bars_and_shares),
+		cmocka_unit_test(of_too_many_lines_the_largest_are_printed),
+		cmocka_unit_test(frames_below_a_share_are_not_printed),
+		cmocka_unit_test(a_narrow_terminal_cuts_names_but_no_numbers),
+		cmocka_unit_test(bars_have_the_colour_of_the_type_of_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

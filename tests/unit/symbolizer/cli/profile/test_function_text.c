@@ -30,7 +30,7 @@ static void functions_are_sorted_by_self_then_total_then_name(void **state)
 			 "       0 us    0.0 %        20 us   20.0 %  [k] do_syscall_64\n");
 }
 
-static void functions_can_be_sorted_by_total_and_cut(void **state)
+static void functions_can_be_sorted_by_total_and_limited(void **state)
 {
 	static const struct function_text_options options = {
 		.type = EVENT_ON_CPU, .width = 50, .max_rows = 3, .by_total = true
@@ -70,7 +70,7 @@ static void whole_hosts_list_their_processes_by_total(void **state)
 	bytes_release(&out);
 }
 
-static void json_has_the_rows_of_the_text_in_its_order(void **state)
+static void json_and_text_have_the_same_rows_in_the_same_order(void **state)
 {
 	static const struct {
 		struct function_text_options options;
@@ -108,9 +108,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_sorted_by_self_then_total_then_name),
-		cmocka_unit_test(functions_can_be_sorted_by_total_and_cut),
+		cmocka_unit_test(functions_can_be_sorted_by_total_and_limited),
 		cmocka_unit_test(whole_hosts_list_their_processes_by_total),
-		cmocka_unit_test(json_has_the_rows_of_the_text_in_its_order),
+		cmocka_unit_test(json_and_text_have_the_same_rows_in_the_same_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

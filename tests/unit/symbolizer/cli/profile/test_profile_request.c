@@ -6,7 +6,7 @@
 
 #define METHOD_SIZE 16
 
-static void what_was_not_given_is_left_to_the_server(void **state)
+static void a_request_lacks_keys_that_were_not_given(void **state)
 {
 	static const struct selection_options selection = {
 		.event = EVENT_OFF_CPU,
@@ -23,7 +23,7 @@ static void what_was_not_given_is_left_to_the_server(void **state)
 	bytes_release(&out);
 }
 
-static void what_was_given_is_asked_for(void **state)
+static void a_request_holds_all_options_that_were_given(void **state)
 {
 	static const struct selection_options selection = {
 		.service = "a\"b",
@@ -48,7 +48,7 @@ static void what_was_given_is_asked_for(void **state)
 	bytes_release(&out);
 }
 
-static void a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given(void **state)
+static void a_path_excludes_its_end_and_lacks_options_that_were_not_given(void **state)
 {
 	static const struct connection_options connection = { .server = "http://127.0.0.1:1" };
 	static const struct selection_options selection = {
@@ -70,7 +70,7 @@ static void a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given
 	bytes_release(&out);
 }
 
-/* Answers with no data, and keeps the method of the last request. */
+/* Answers without data, and stores the method of the request. */
 static void keep_method(void *argument, const struct http_peer_request *request,
 			struct http_peer_answer *answer)
 {
@@ -109,7 +109,7 @@ static void a_filter_too_long_for_a_url_is_posted(void **state)
 	}
 }
 
-static void words_for_tags_are_tags(void **state)
+static void words_of_by_are_converted_to_tags(void **state)
 {
 	(void)state;
 	assert_string_equal(tag_of_word("process"), SELECTION_BY_PROCESS);
@@ -122,12 +122,11 @@ static void words_for_tags_are_tags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_not_given_is_left_to_the_server),
-		cmocka_unit_test(what_was_given_is_asked_for),
-		cmocka_unit_test(
-			a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given),
+		cmocka_unit_test(a_request_lacks_keys_that_were_not_given),
+		cmocka_unit_test(a_request_holds_all_options_that_were_given),
+		cmocka_unit_test(a_path_excludes_its_end_and_lacks_options_that_were_not_given),
 		cmocka_unit_test(a_filter_too_long_for_a_url_is_posted),
-		cmocka_unit_test(words_for_tags_are_tags),
+		cmocka_unit_test(words_of_by_are_converted_to_tags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,9 @@
 #include "tests/unit/symbolizer/cli/profile/profile_fixture.h"
 
 /*
- *   demo 10 ─ [p] demo 10 ─┬ poll 9 ─ [k] do_epoll_wait 9 ─ [k] schedule 9 (self 2) ─ [k]
- * __schedule 7 └ [k] __schedule 1
+ * demo 10 - [p] demo 10
+ *   - poll 9 - [k] do_epoll_wait 9 - [k] schedule 9 (self 2) - [k] __schedule 7
+ *   - [k] __schedule 1
  */
 static const char waits[] =
 	"{\"result\":{\"functions\":[\"demo\",\"[p] demo\",\"poll\",\"[k] do_epoll_wait\","
@@ -18,7 +19,7 @@ static const char waits[] =
 	"\"total_value\"],\"values\":[[0,-1,0,10],[1,0,0,10],[2,1,0,9],[3,2,0,9],[4,3,2,9],"
 	"[5,4,7,7],[5,1,1,1]]}},\"stats\":{\"covered_s\":12.4}}";
 
-static void a_wait_is_charged_to_what_called_the_scheduler(void **state)
+static void a_wait_is_charged_to_the_caller_of_the_scheduler(void **state)
 {
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
 	char description[64];
@@ -29,12 +30,12 @@ static void a_wait_is_charged_to_what_called_the_scheduler(void **state)
 	assert_int_equal(tree->functions[3].self, 9);
 	assert_int_equal(tree->functions[4].self, 0);
 	assert_int_equal(tree->functions[4].total, 9);
-	/* A thread without frames above the scheduler has no function to be charged to. */
+	/* In a thread with scheduler frames only, no other function can be charged. */
 	assert_int_equal(tree->functions[5].self, 1);
 	assert_int_equal(tree->functions[1].self, 0);
 }
 
-static void what_waits_by_its_own_name_is_no_scheduler(void **state)
+static void other_functions_with_similar_names_are_no_scheduler(void **state)
 {
 	(void)state;
 	assert_true(scheduler_frame_matches("[k] __schedule"));
@@ -47,7 +48,7 @@ static void what_waits_by_its_own_name_is_no_scheduler(void **state)
 	assert_false(scheduler_frame_matches("schedule"));
 }
 
-static void the_covered_time_comes_with_the_tree(void **state)
+static void the_covered_time_is_read_with_the_tree(void **state)
 {
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
 	char description[64];
@@ -60,9 +61,9 @@ static void the_covered_time_comes_with_the_tree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wait_is_charged_to_what_called_the_scheduler),
-		cmocka_unit_test(what_waits_by_its_own_name_is_no_scheduler),
-		cmocka_unit_test(the_covered_time_comes_with_the_tree),
+		cmocka_unit_test(a_wait_is_charged_to_the_caller_of_the_scheduler),
+		cmocka_unit_test(other_functions_with_similar_names_are_no_scheduler),
+		cmocka_unit_test(the_covered_time_is_read_with_the_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static const char other_cc[] =
 
 static const char *const unit_names[] = { "outer", "other" };
 
-/* Compiles both units whole and split; the .dwo files lie in the folder. */
+/* Compiles both units unsplit and split; writes the .dwo files to @folder. */
 static void build(const char *folder, const char *flags)
 {
 	scoped_free char *outer = write_file_in(folder, "outer.cc", outer_cc, sizeof(outer_cc) - 1);
@@ -60,7 +60,7 @@ static void assert_same_answers(const struct compiled *plain, const struct compi
 	}
 }
 
-static void a_package_answers_as_the_program_with_its_dwarf_in_it(void **state)
+static void a_package_has_the_same_functions_as_the_unsplit_program(void **state)
 {
 	static const char *const flags[] = {
 		"g++ -O2 -g -gdwarf-5",
@@ -89,7 +89,7 @@ static void a_package_answers_as_the_program_with_its_dwarf_in_it(void **state)
 	}
 }
 
-/* Another reader finds the units by the hash table of the index. */
+/* libdw finds the units through the hash table of the index. */
 static void other_readers_find_the_units_of_a_package(void **state)
 {
 	scoped(bytes_release) struct bytes package = BYTES_INIT(64 * MIB);
@@ -110,7 +110,7 @@ static void other_readers_find_the_units_of_a_package(void **state)
 	}
 }
 
-static void what_cannot_be_packed_is_said(void **state)
+static void files_that_cannot_be_packed_are_refused_with_a_message(void **state)
 {
 	scoped(bytes_release) struct bytes package = BYTES_INIT(64 * MIB);
 	char message[DWARF_PACK_MESSAGE_SIZE];
@@ -126,7 +126,7 @@ static void what_cannot_be_packed_is_said(void **state)
 	assert_errno(pack(*state, &package, message), -ENOENT);
 }
 
-/* Cut short, or with any byte changed: an error or a package, never a read beyond. */
+/* A truncated or changed file yields an error or a package, but never an invalid read. */
 static void damaged_files_are_refused_or_packed(void **state)
 {
 	scoped_free char *path = path_in(*state, "outer.dwo");
@@ -159,9 +159,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define IN_FOLDER(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(a_package_answers_as_the_program_with_its_dwarf_in_it),
+		IN_FOLDER(a_package_has_the_same_functions_as_the_unsplit_program),
 		IN_FOLDER(other_readers_find_the_units_of_a_package),
-		IN_FOLDER(what_cannot_be_packed_is_said),
+		IN_FOLDER(files_that_cannot_be_packed_are_refused_with_a_message),
 		IN_FOLDER(damaged_files_are_refused_or_packed),
 	};
 

@@ -8,42 +8,42 @@
 #include "tests/support/unit.h"
 
 /*
- * This very program on its way to a server that the test plays: what it says, and what is sent
- * then.
+ * The tests upload their own program to a server that the test imitates, and check requests and
+ * results.
  */
 
 #define STORED "{\"stored\": true, \"message\": \"\"}"
 
-struct played_server {
+struct test_server {
 	struct http_peer *peer;
 	const char *look;        /* the answer to GET; NULL: 404 */
-	unsigned int n_failures; /* of PUT and POST, before one succeeds */
-	unsigned int failure;    /* their status; 0: the connection is closed */
-	bool cuts_pieces;        /* takes but half of the first piece */
+	unsigned int n_failures; /* PUT and POST requests that fail before one succeeds */
+	unsigned int failure;    /* status of the failures; 0: close the connection */
+	bool cuts_pieces;        /* receives only half of the first piece */
 	struct bytes received;
 	uint64_t size;
 	unsigned int n_looks, n_puts, n_posts;
 };
 
-static void say(struct http_peer_answer *reply, unsigned int status, const char *text)
+static void set_answer(struct http_peer_answer *reply, unsigned int status, const char *text)
 {
 	reply->status = status;
 	reply->body = BYTES_INIT(MIB);
 	assert_ok(bytes_append_text(&reply->body, text));
 }
 
-static void say_offset(struct played_server *server, struct http_peer_answer *reply)
+static void answer_offset(struct test_server *server, struct http_peer_answer *reply)
 {
 	char text[128];
 
 	(void)snprintf(text, sizeof(text),
 		       "{\"upload\": \"00112233445566778899aabbccddeeff\", \"offset\": %zu}",
 		       server->received.size);
-	say(reply, 200, text);
+	set_answer(reply, 200, text);
 }
 
-static void take_piece(struct played_server *server, const struct http_peer_request *request,
-		       struct http_peer_answer *reply)
+static void receive_piece(struct test_server *server, const struct http_peer_request *request,
+			  struct http_peer_answer *reply)
 {
 	size_t size = request->body.size;
 
@@ -55,38 +55,38 @@ static void take_piece(struct played_server *server, const struct http_peer_requ
 	}
 	assert_ok(bytes_append(&server->received, request->body.data, size));
 	if (server->received.size == server->size)
-		say(reply, 200, STORED);
+		set_answer(reply, 200, STORED);
 	else
-		say_offset(server, reply);
+		answer_offset(server, reply);
 }
 
 static void answer(void *argument, const struct http_peer_request *request,
 		   struct http_peer_answer *reply)
 {
-	struct played_server *server = argument;
+	struct test_server *server = argument;
 
 	if (strcmp(request->method, "GET") == 0) {
 		server->n_looks++;
-		say(reply, server->look ? 200 : 404, server->look ? server->look : "{}");
+		set_answer(reply, server->look ? 200 : 404, server->look ? server->look : "{}");
 		return;
 	}
 	server->n_puts += strcmp(request->method, "PUT") == 0;
 	server->n_posts += strcmp(request->method, "POST") == 0;
 	if (server->n_failures > 0) {
 		server->n_failures--;
-		say(reply, server->failure, "{\"error\": \"come again\"}");
+		set_answer(reply, server->failure, "{\"error\": \"come again\"}");
 	} else if (strcmp(request->method, "POST") == 0) {
-		say_offset(server, reply);
+		answer_offset(server, reply);
 	} else if (strstr(request->path, "/uploads/")) {
-		take_piece(server, request, reply);
+		receive_piece(server, request, reply);
 	} else {
 		assert_ok(bytes_append(&server->received, request->body.data, request->body.size));
-		say(reply, 200, STORED);
+		set_answer(reply, 200, STORED);
 	}
 }
 
-/* Uploads this program; the result. */
-static struct upload_result upload_to(struct played_server *server,
+/* Uploads this program and returns the result. */
+static struct upload_result upload_to(struct test_server *server,
 				      const struct upload_settings *settings)
 {
 	scoped(client_freep) struct client *client = NULL;
@@ -109,7 +109,7 @@ static const struct upload_settings at_once = {
 	.first_wait_ns = NSEC_PER_MSEC,
 };
 
-static void assert_all_arrived(const struct played_server *server)
+static void assert_all_arrived(const struct test_server *server)
 {
 	scoped(bytes_release) struct bytes program = BYTES_INIT(256 * MIB);
 
@@ -126,7 +126,7 @@ static uint64_t program_size(void)
 	return program.size;
 }
 
-static void what_pipelines_have_as_good_is_not_sent(void **state)
+static void a_file_is_not_sent_if_a_pipeline_uploaded_an_equally_good_one(void **state)
 {
 #define FILE_ROW(kind, origin, has, code)                                                          \
 	"{\"kind\": \"" kind "\", \"origin\": \"" origin "\", \"has\": \"" has                     \
@@ -152,7 +152,7 @@ static void what_pipelines_have_as_good_is_not_sent(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct played_server server = { .look = cases[i].look };
+		struct test_server server = { .look = cases[i].look };
 		struct upload_result result = upload_to(&server, &at_once);
 
 		assert_int_equal(result.outcome, cases[i].outcome);
@@ -161,7 +161,7 @@ static void what_pipelines_have_as_good_is_not_sent(void **state)
 	}
 	{
 		struct upload_settings forced = at_once;
-		struct played_server server = { .look = cases[3].look };
+		struct test_server server = { .look = cases[3].look };
 
 		forced.force = true;
 		assert_int_equal(upload_to(&server, &forced).outcome, UPLOAD_DONE);
@@ -170,13 +170,13 @@ static void what_pipelines_have_as_good_is_not_sent(void **state)
 	}
 }
 
-static void a_server_that_is_busy_is_asked_again(void **state)
+static void a_request_to_a_busy_server_is_repeated(void **state)
 {
 	static const unsigned int statuses[] = { 503, 502, 429 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
-		struct played_server server = { .n_failures = 2, .failure = statuses[i] };
+		struct test_server server = { .n_failures = 2, .failure = statuses[i] };
 
 		assert_int_equal(upload_to(&server, &at_once).outcome, UPLOAD_DONE);
 		assert_int_equal(server.n_puts, 3);
@@ -185,26 +185,26 @@ static void a_server_that_is_busy_is_asked_again(void **state)
 	}
 }
 
-static void a_refusal_is_final_and_its_words_are_told(void **state)
+static void a_refused_request_is_not_repeated_and_its_message_is_returned(void **state)
 {
 	static const unsigned int statuses[] = { 400, 401, 403, 413, 500, 507 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
-		struct played_server server = { .n_failures = 9, .failure = statuses[i] };
+		struct test_server server = { .n_failures = 9, .failure = statuses[i] };
 		struct upload_result result = upload_to(&server, &at_once);
 
 		assert_int_equal(result.outcome, UPLOAD_FAILED);
-		assert_non_null(strstr(result.words, "come again"));
+		assert_non_null(strstr(result.message, "come again"));
 		assert_int_equal(server.n_puts, 1);
 		bytes_release(&server.received);
 	}
 }
 
-static void pieces_go_on_where_the_connection_broke(void **state)
+static void an_upload_in_pieces_continues_where_the_connection_broke(void **state)
 {
 	struct upload_settings settings = at_once;
-	struct played_server server = { .cuts_pieces = true, .size = program_size() };
+	struct test_server server = { .cuts_pieces = true, .size = program_size() };
 	struct upload_result result;
 
 	(void)state;
@@ -213,13 +213,13 @@ static void pieces_go_on_where_the_connection_broke(void **state)
 	result = upload_to(&server, &settings);
 	assert_int_equal(result.outcome, UPLOAD_DONE);
 	assert_all_arrived(&server);
-	/* It asks where it is once more, and sends the lost half again. */
+	/* The client requests the offset once more, and sends the lost half again. */
 	assert_int_equal(server.n_posts, 2);
 	assert_true(server.n_puts >= 4);
 	bytes_release(&server.received);
 }
 
-static void what_is_no_program_is_skipped_without_a_request(void **state)
+static void files_that_are_no_program_are_skipped_without_a_request(void **state)
 {
 	static const char *const paths[] = { "/etc/passwd", "/", "/dev/null" };
 	scoped(client_freep) struct client *client = NULL;
@@ -231,7 +231,7 @@ static void what_is_no_program_is_skipped_without_a_request(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		upload_file(client, &at_once, paths[i], &result);
 		assert_int_equal(result.outcome, UPLOAD_SKIPPED);
-		assert_string_not_equal(result.words, "");
+		assert_string_not_equal(result.message, "");
 	}
 	upload_file(client, &at_once, "/nowhere", &result);
 	assert_int_equal(result.outcome, UPLOAD_FAILED);
@@ -240,11 +240,11 @@ static void what_is_no_program_is_skipped_without_a_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_pipelines_have_as_good_is_not_sent),
-		cmocka_unit_test(a_server_that_is_busy_is_asked_again),
-		cmocka_unit_test(a_refusal_is_final_and_its_words_are_told),
-		cmocka_unit_test(pieces_go_on_where_the_connection_broke),
-		cmocka_unit_test(what_is_no_program_is_skipped_without_a_request),
+		cmocka_unit_test(a_file_is_not_sent_if_a_pipeline_uploaded_an_equally_good_one),
+		cmocka_unit_test(a_request_to_a_busy_server_is_repeated),
+		cmocka_unit_test(a_refused_request_is_not_repeated_and_its_message_is_returned),
+		cmocka_unit_test(an_upload_in_pieces_continues_where_the_connection_broke),
+		cmocka_unit_test(files_that_are_no_program_are_skipped_without_a_request),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -34,7 +34,7 @@ static void make_tree(const char *folder)
 	make_link(folder, "b", "a");
 }
 
-static void a_tree_is_taken_once_each_without_its_links(void **state)
+static void each_file_of_a_folder_is_added_once_and_no_link(void **state)
 {
 	static const char *const roots[] = { "a", "b" };
 
@@ -54,21 +54,21 @@ static void a_tree_is_taken_once_each_without_its_links(void **state)
 	}
 }
 
-static void a_file_that_is_named_is_known_as_such(void **state)
+static void a_file_that_the_user_named_is_marked(void **state)
 {
 	scoped(upload_list_release) struct upload_list list = {};
 	scoped_free char *one = write_file_in(*state, "one", "1", 1);
 
 	assert_ok(upload_list_add(&list, one, true));
 	assert_ok(upload_list_add(&list, one, false));
-	/* Without --recursive nobody looks whether it is there. */
+	/* Without --recursive, the list does not check whether the file exists. */
 	assert_ok(upload_list_add(&list, "/nowhere", false));
 	assert_int_equal(list.count, 3);
 	for (size_t i = 0; i < list.count; i++)
 		assert_true(list.items[i].is_named);
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state)
+static void a_missing_folder_is_an_error(void **state)
 {
 	scoped(upload_list_release) struct upload_list list = {};
 	scoped_free char *path = path_in(*state, "nothing");
@@ -80,12 +80,12 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_tree_is_taken_once_each_without_its_links,
+		cmocka_unit_test_setup_teardown(each_file_of_a_folder_is_added_once_and_no_link,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_is_named_is_known_as_such,
+		cmocka_unit_test_setup_teardown(a_file_that_the_user_named_is_marked,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_an_error,
-						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_missing_folder_is_an_error, temp_folder_setup,
+						temp_folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
