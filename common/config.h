@@ -27,7 +27,8 @@ enum config_type {
 	CONFIG_DURATION,
 	CONFIG_SIZE, /* uint64_t bytes: "64KiB", "32MiB", "1GiB", plain number = bytes */
 	CONFIG_TEXT, /* char *, owned by the struct */
-	CONFIG_LIST, /* char *, owned: a YAML sequence, or comma-separated text; kept joined by '\n' */
+	/* char *, owned: a YAML sequence, or comma-separated text; kept joined by '\n' */
+	CONFIG_LIST,
 };
 
 struct config_key {
@@ -49,7 +50,8 @@ struct config_table {
 #define CONFIG_MESSAGE_SIZE 512
 
 /*
- * Sets every field to its default. @config must be zeroed. 0, or -ENOMEM; then @config holds no texts.
+ * Sets every field to its default. @config must be zeroed. 0, or -ENOMEM; then @config holds no
+ * texts.
  */
 int config_set_defaults(const struct config_table *table, void *config);
 

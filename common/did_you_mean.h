@@ -9,7 +9,7 @@
 #define DID_YOU_MEAN_MAX_BYTES 64
 
 /*
- * Letters to insert, remove or replace, without regard to case, over the first DID_YOU_MEAN_MAX_BYTES; 0
- * or 1 when one name holds the other.
+ * Letters to insert, remove or replace, without regard to case, over the first
+ * DID_YOU_MEAN_MAX_BYTES; 0 or 1 when one name holds the other.
  */
 unsigned int name_distance(const char *a, const char *b);

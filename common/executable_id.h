@@ -3,9 +3,9 @@
 
 /*
  * The identity of an executable, everywhere the same: on the wire, in the store, in URLs and in
- * logs.
+ * logs. The last column is its text form.
  *
- *   GNU    the NT_GNU_BUILD_ID note's bytes                          text form: hex, e.g. "4a5a9b0a..."
+ *   GNU    the NT_GNU_BUILD_ID note's bytes                          hex, e.g. "4a5a9b0a..."
  *   GO     the bytes of the Go build ID (".note.go.buildid")         "go-" + hex
  *   TEXT   XXH3-128 over the .text section's bytes (survives strip)  "text-" + hex
  *

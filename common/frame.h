@@ -5,13 +5,14 @@
  * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and
  * of stack ids: never reuse one.
  *
- *   NATIVE, KERNEL   address is an ELF virtual address in the executable; a return address is already minus one, so
- *                    that it lies in the call instruction. KERNEL in the kernel image: pc - running _text.
- *                    With executable NONE: the raw pc (NATIVE: nothing was mapped there; KERNEL: unknown module).
- *   *_FILE_OFFSET    the process was gone before its program headers could be read: a file offset, which the server
- *                    converts once it knows the executable's load segments.
- *   NAMED            no executable; the address is the key of a name in the batch's side table (BPF JIT code, ftrace
- *                    trampolines: KERNEL_NAMED).
+ *   NATIVE, KERNEL   address is an ELF virtual address in the executable; a return address is
+ *                    already minus one, so that it lies in the call instruction. KERNEL in the
+ *                    kernel image: pc - running _text. With executable NONE: the raw pc (NATIVE:
+ *                    nothing was mapped there; KERNEL: unknown module).
+ *   *_FILE_OFFSET    the process was gone before its program headers could be read: a file offset,
+ *                    which the server converts once it knows the executable's load segments.
+ *   NAMED            no executable; the address is the key of a name in the batch's side table (BPF
+ *                    JIT code, ftrace trampolines: KERNEL_NAMED).
  */
 
 enum frame_kind {

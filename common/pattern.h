@@ -10,7 +10,10 @@
 
 struct pattern;
 
-/* On -EINVAL, @ret_message (of @message_size) says what is wrong and *ret_offset where. Also -ENOMEM. */
+/*
+ * On -EINVAL, @ret_message (of @message_size) says what is wrong and *ret_offset where. Also
+ * -ENOMEM.
+ */
 int pattern_new(const char *text, bool ignore_case, char *ret_message, size_t message_size,
 		size_t *ret_offset, struct pattern **ret_pattern);
 struct pattern *pattern_free(struct pattern *pattern);

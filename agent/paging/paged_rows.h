@@ -15,8 +15,8 @@
  *   4. the chunk that was not used for the longest time, if that is PAGED_ROWS_IDLE_TICKS or more,
  *      a second
  *   5. if all were used within a second: the next slot of the churn ring, a small set of slots. All
- *      other chunks stay, so that complete stacks remain complete. The chunks of the ring are loaded
- *      again for each stack (counted: n_churned).
+ *      other chunks stay, so that complete stacks remain complete. The chunks of the ring are
+ *      loaded again for each stack (counted: n_churned).
  *
  * The pool's maximum size can be lowered while it is in use. Chunks in the parts beyond it are
  * evicted, recently used or not. When a stack needs them again, they are loaded into the remaining

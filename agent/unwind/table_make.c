@@ -5,8 +5,9 @@
 #include "agent/unwind/unwind_input.h"
 
 /*
- * Reading a stored table takes a thirtieth of the time of compiling it (libc: 30 of 1110 us, libLLVM:
- * 3.4 of 37.5 ms). Below this size that saves 60 us, which is not worth a block of the disk.
+ * Reading a stored table takes a thirtieth of the time of compiling it (libc: 30 of 1110 us,
+ * libLLVM: 3.4 of 37.5 ms). Below this size that saves 60 us, which is not worth a block of the
+ * disk.
  */
 #define STORED_FROM_BYTES (8 * KIB)
 

@@ -90,8 +90,8 @@ static int add_go(const struct elf_file *elf, const struct unwind_dialect *diale
 }
 
 /*
- * The file's own descriptions. .eh_frame is added first, so that it wins. Go's table is preferred to
- * Go's .debug_frame, because only the table describes frame pointers and switches of stacks.
+ * The file's own descriptions. .eh_frame is added first, so that it wins. Go's table is preferred
+ * to Go's .debug_frame, because only the table describes frame pointers and switches of stacks.
  */
 static int add_described(const struct elf_file *elf, const struct unwind_dialect *dialect,
 			 struct unwind_builder *builder, bool *ret_is_go)

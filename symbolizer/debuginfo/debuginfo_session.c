@@ -101,7 +101,10 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 
 	if (!is_session_name(name))
 		return 0;
-	/* On the reading connection, because this thread of the HTTP server must not wait for writers. */
+	/*
+	 * On the reading connection, because this thread of the HTTP server must not wait for
+	 * writers.
+	 */
 	(void)pthread_mutex_lock(&store->read_lock);
 	r = read_session(store->reader, name, &session);
 	(void)pthread_mutex_unlock(&store->read_lock);

@@ -12,7 +12,9 @@
 struct sqlite_schema {
 	int version; /* of the format that make() writes */
 
-	/* make() can convert formats in [oldest, newest], besides @version. 0..0: new files only. */
+	/*
+	 * make() can convert formats in [oldest, newest], besides @version. 0..0: new files only.
+	 */
 	int oldest, newest;
 
 	/* Creates the tables (@found is 0) or converts them from format @found. */

@@ -48,8 +48,8 @@ static uint64_t u64_at(const uint8_t *bytes)
 }
 
 /*
- * Since Go 1.26 the start of text is in the moduledata. A program without .go.module was linked by Go's
- * own linker, and it is the address of .text.
+ * Since Go 1.26 the start of text is in the moduledata. A program without .go.module was linked by
+ * Go's own linker, and it is the address of .text.
  */
 static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vaddr,
 				uint64_t *ret_text_start)

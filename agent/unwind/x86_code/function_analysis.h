@@ -5,8 +5,9 @@
  * Computes unwind rows for one x86-64 function from its machine code. It follows the stack pointer
  * from the first instruction along all paths (push, pop, add, sub, lea, leave; a call leaves it
  * unchanged). Where another instruction changes the stack pointer, the rule is
- * {UNWIND_CFA_NONE} until it is known again. Compilers never write an instruction that two paths reach with different
- * frames; if it occurs, a path through jumps is preferred to one through the return of a callee.
+ * {UNWIND_CFA_NONE} until it is known again. Compilers never write an instruction that two paths
+ * reach with different frames; if it occurs, a path through jumps is preferred to one through the
+ * return of a callee.
  *
  * Used for programs of the C library musl, which is built without call frame information and
  * without frame pointers. Opens no files.

@@ -7,8 +7,8 @@
  *
  *   - The function that a context of makecontext(3) returns to: glibc describes it as if it had a
  *     caller. Its row ends the stack.
- *   - clone() and clone3(): the call frame information ends before the system call, because the child
- *     returns from it on another stack. The rows continue to the return.
+ *   - clone() and clone3(): the call frame information ends before the system call, because the
+ *     child returns from it on another stack. The rows continue to the return.
  */
 
 #include "agent/unwind/table/unwind_builder.h"

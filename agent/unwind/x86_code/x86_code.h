@@ -31,8 +31,8 @@
  * Code in these cases gets no rows: the unwinder tries the frame pointer. Compilers and assemblers
  * that should be supported in the future have to write CFI.
  *
- * The functions keep no state and may be called from any thread. They read files by pread(2). Memory
- * is bounded: 3 MiB for gaps, 32 MiB for musl. Each returns 0, or 1 where noted, or -ENOMEM,
+ * The functions keep no state and may be called from any thread. They read files by pread(2).
+ * Memory is bounded: 3 MiB for gaps, 32 MiB for musl. Each returns 0, or 1 where noted, or -ENOMEM,
  * -ENODATA (the file was truncated), -E2BIG (more than UNWIND_MAX_ROWS).
  */
 
@@ -40,8 +40,8 @@
 #include "common/elf/elf_file.h"
 
 /*
- * Adds rows that replace wrong CFI. To be called before the file's CFI is added, because the builder
- * prefers what was added first.
+ * Adds rows that replace wrong CFI. To be called before the file's CFI is added, because the
+ * builder prefers what was added first.
  */
 int x86_code_add_replacements(const struct elf_file *elf, struct unwind_builder *builder);
 

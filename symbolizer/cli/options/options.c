@@ -173,10 +173,10 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 	case 'e':
 		options->event = event_type_from_name(text);
 		if (options->event == EVENT_NONE)
-			argp_error(
-				state,
-				"--event '%.40s' is no event type; agents collect " COLLECTED_EVENTS,
-				text);
+			argp_error(state,
+				   "--event '%.40s' is no event type; "
+				   "agents collect " COLLECTED_EVENTS,
+				   text);
 		return 0;
 	case 'f':
 		options->filter = text;

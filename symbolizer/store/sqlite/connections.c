@@ -157,7 +157,9 @@ struct reader reader_borrow(struct reader_pool *pool, enum reader_kind kind)
 void reader_returnp(struct reader *reader)
 {
 	(void)pthread_mutex_lock(&reader->pool->lock);
-	/* Under the lock, so that reader_pool_close_stale() finds each set either busy or closed. */
+	/*
+	 * Under the lock, so that reader_pool_close_stale() finds each set either busy or closed.
+	 */
 	close_stale_days(reader->set);
 	reader->set->busy = false;
 	reader->pool->n_scans -= reader->kind == READER_SCAN;

@@ -215,7 +215,9 @@ static int define_stack(struct write *write, const struct batch_stack *stack)
 	uint64_t id = 0;
 	int r;
 
-	/* The number of a stack never changes its meaning: the agent repeats unacknowledged ones. */
+	/*
+	 * The number of a stack never changes its meaning: the agent repeats unacknowledged ones.
+	 */
 	assert(entry && stack->n_frames <= STACK_MAX_FRAMES);
 	if (entry->known)
 		return 0;

@@ -76,11 +76,11 @@ static void the_message_names_the_capability_and_three_ways_to_grant_it(void **s
 	privilege_format(PRIVILEGE_SYS_PTRACE, "/usr/bin/hearth-agent", message);
 	assert_string_equal(
 		message,
-		"CAP_SYS_PTRACE is missing: mappings and memory of other processes cannot be read, not "
-		"starting; add CAP_SYS_PTRACE to AmbientCapabilities= of the systemd unit or "
+		"CAP_SYS_PTRACE is missing: mappings and memory of other processes cannot be read, "
+		"not starting; add CAP_SYS_PTRACE to AmbientCapabilities= of the systemd unit or "
 		"--cap-add=SYS_PTRACE to the container's options, or run 'setcap "
-		"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog"
-		"+ep /usr/bin/hearth-agent'");
+		"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,"
+		"cap_syslog+ep /usr/bin/hearth-agent'");
 }
 
 static void only_missing_required_capabilities_prevent_the_start(void **state)

@@ -253,7 +253,8 @@ static char *write_go_program(const char *folder, const char *build_id)
 		char id[84];
 	} file = {
 		.header = {
-			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				     EV_CURRENT },
 			.e_type = ET_EXEC,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -266,7 +267,8 @@ static char *write_go_program(const char *folder, const char *build_id)
 			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x400000,
 			  .p_filesz = sizeof(file), .p_memsz = sizeof(file), .p_align = 4096 },
 			{ .p_type = PT_NOTE, .p_offset = offsetof(__typeof__(file), note),
-			  .p_filesz = sizeof(file) - offsetof(__typeof__(file), note), .p_align = 4 },
+			  .p_filesz = sizeof(file) - offsetof(__typeof__(file), note),
+			  .p_align = 4 },
 		},
 		.note = { .n_namesz = 4, .n_descsz = (Elf64_Word)strlen(build_id), .n_type = 4 },
 		.name = "Go\0",

@@ -99,10 +99,12 @@ static void the_address_range_of_the_scheduler_is_found(void **state)
 		const char *kallsyms;
 		uint64_t start, end;
 	} cases[] = {
-		{ "ffffffff81000000 T _text\nffffffff81fa6c00 t __schedule\nffffffff81fa6c00 t alias\n"
-		  "ffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
+		{ "ffffffff81000000 T _text\nffffffff81fa6c00 t __schedule\n"
+		  "ffffffff81fa6c00 t alias\nffffffff81fa7b00 T schedule\n"
+		  "ffffffff83f00000 B _end\n",
 		  0xffffffff81fa6c00, 0xffffffff81fa7b00 },
-		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
+		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\n"
+		  "ffffffff83f00000 B _end\n",
 		  0, 0 },
 		{ "ffffffff81000000 T _text\nffffffff83f00000 B _end\n"
 		  "ffffffffc0000000 t __schedule\t[module]\n",

@@ -60,7 +60,8 @@ static void the_cgroup_that_names_a_container_is_chosen_in_a_hybrid_hierarchy(vo
 		{ "0::/system.slice/docker-" ID ".scope\n4:memory:/\n",
 		  "/system.slice/docker-" ID ".scope" },
 		/* Controllers often have coarser groups than systemd's hierarchy. */
-		{ "4:memory:/user.slice\n1:name=systemd:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
+		{ "4:memory:/user.slice\n1:name=systemd:/user.slice/session-3.scope\n"
+		  "0::/user.slice/session-3.scope\n",
 		  "/user.slice/session-3.scope" },
 		{ "4:memory:/user.slice\n3:cpu:/jobs\n", "/user.slice" },
 		{ "9:name=systemd:/\n0::/\n", "/" },

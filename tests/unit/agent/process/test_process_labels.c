@@ -22,8 +22,8 @@ static void container_pod_and_unit_are_parsed_from_a_cgroup_path(void **state)
 		{ "/kubepods/burstable/pod11111111-2222-3333-4444-555555555555/" ID, ID,
 		  "11111111-2222-3333-4444-555555555555", "" },
 		{ "/kubepods.slice/kubepods-besteffort.slice/"
-		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-" ID
-		  ".scope",
+		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/"
+		  "cri-containerd-" ID ".scope",
 		  ID, "11111111-2222-3333-4444-555555555555", "" },
 		/* similar to a container ID, but none */
 		{ "/docker/0123", "", "", "" },

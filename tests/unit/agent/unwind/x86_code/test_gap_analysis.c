@@ -100,8 +100,7 @@ static void a_function_that_contradicts_another_one_is_rejected(void **state)
  * with a frame as if it was called. That one returns with another stack pointer, and so contradicts
  * nothing.
  */
-static void
-a_frame_that_begins_next_to_another_return_address_contradicts_the_path_to_it(void **state)
+static void a_frame_next_to_another_return_address_contradicts_the_path_to_it(void **state)
 {
 	static const uint8_t code[] = {
 		0x74, 0x04, /* 0: je 6 */
@@ -255,8 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_middle_of_a_function_with_a_frame_is_rejected),
 		cmocka_unit_test(a_function_that_contradicts_another_one_is_rejected),
-		cmocka_unit_test(
-			a_frame_that_begins_next_to_another_return_address_contradicts_the_path_to_it),
+		cmocka_unit_test(a_frame_next_to_another_return_address_contradicts_the_path_to_it),
 		cmocka_unit_test(the_frame_pointer_is_trusted_before_the_stack_pointer),
 		cmocka_unit_test(code_that_never_returns_is_rejected),
 		cmocka_unit_test(

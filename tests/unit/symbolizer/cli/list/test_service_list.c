@@ -8,17 +8,22 @@
 
 static const char services_answer[] =
 	"{\"services\":["
-	"{\"name\":\"a;b\",\"event\":\"on-cpu\",\"last_time\":1700000000,\"hosts\":1,\"processes\":1},"
-	"{\"name\":\"java\",\"event\":\"off-cpu\",\"last_time\":1700000059,\"hosts\":3,\"processes\":4},"
-	"{\"name\":\"java\",\"event\":\"on-cpu\",\"last_time\":1700000000,\"hosts\":2,\"processes\":5},"
-	"{\"name\":\"nginx\",\"event\":\"on-cpu\",\"last_time\":1700000060,\"hosts\":1,\"processes\":1},"
+	"{\"name\":\"a;b\",\"event\":\"on-cpu\",\"last_time\":1700000000,"
+	"\"hosts\":1,\"processes\":1},"
+	"{\"name\":\"java\",\"event\":\"off-cpu\",\"last_time\":1700000059,"
+	"\"hosts\":3,\"processes\":4},"
+	"{\"name\":\"java\",\"event\":\"on-cpu\",\"last_time\":1700000000,"
+	"\"hosts\":2,\"processes\":5},"
+	"{\"name\":\"nginx\",\"event\":\"on-cpu\",\"last_time\":1700000060,"
+	"\"hosts\":1,\"processes\":1},"
 	"{\"name\":\"sleeper\",\"event\":\"off-cpu\",\"last_time\":1700000000,\"hosts\":1,"
 	"\"processes\":1}],\"since\":1,\"until\":2}";
 
 /* "left-out" is a process without stacks: the total includes it, but it is no service. */
 static const char top_answer[] =
 	"{\"functions\":["
-	"{\"function\":\"[p] nginx\",\"type\":\"P\",\"self_value\":9000000,\"total_value\":9000000},"
+	"{\"function\":\"[p] nginx\",\"type\":\"P\","
+	"\"self_value\":9000000,\"total_value\":9000000},"
 	"{\"function\":\"[p] java\",\"type\":\"P\",\"self_value\":1,\"total_value\":60000000},"
 	"{\"function\":\"[p] left-out\",\"type\":\"P\",\"self_value\":1,\"total_value\":30000000},"
 	"{\"function\":\"[p] a:b\",\"type\":\"P\",\"self_value\":1,\"total_value\":1000000}],"

@@ -80,16 +80,20 @@ static void json_and_text_have_the_same_rows_in_the_same_order(void **state)
 		{ { .type = EVENT_ON_CPU, .max_rows = 2 },
 		  false,
 		  "{\"event\":\"on-cpu\",\"unit\":\"microseconds\",\"total\":100,\"functions\":["
-		  "{\"function\":\"[l] memcpy\",\"type\":\"L\",\"self_value\":30,\"total_value\":30},"
-		  "{\"function\":\"mark\",\"type\":\"A\",\"self_value\":30,\"total_value\":30}]}\n" },
+		  "{\"function\":\"[l] memcpy\",\"type\":\"L\","
+		  "\"self_value\":30,\"total_value\":30},"
+		  "{\"function\":\"mark\",\"type\":\"A\","
+		  "\"self_value\":30,\"total_value\":30}]}\n" },
 		{ { .type = EVENT_MEM_ALLOC, .max_rows = 1, .by_total = true },
 		  false,
 		  "{\"event\":\"mem-alloc\",\"unit\":\"bytes\",\"total\":100,\"functions\":["
-		  "{\"function\":\"main\",\"type\":\"A\",\"self_value\":5,\"total_value\":70}]}\n" },
+		  "{\"function\":\"main\",\"type\":\"A\","
+		  "\"self_value\":5,\"total_value\":70}]}\n" },
 		{ { .type = EVENT_ON_CPU, .max_rows = 1 },
 		  true,
 		  "{\"event\":\"on-cpu\",\"unit\":\"microseconds\",\"total\":100,\"functions\":["
-		  "{\"function\":\"[p] demo\",\"type\":\"P\",\"self_value\":1,\"total_value\":70}]}\n" },
+		  "{\"function\":\"[p] demo\",\"type\":\"P\","
+		  "\"self_value\":1,\"total_value\":70}]}\n" },
 	};
 
 	(void)state;

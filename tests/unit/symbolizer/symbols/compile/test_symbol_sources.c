@@ -185,7 +185,8 @@ static void addresses_in_an_object_file_are_relative_to_its_text(void **state)
 {
 	static const char source[] =
 		"volatile int sink;\n"
-		"static inline __attribute__((always_inline)) int inner(int x) { return sink * x; }\n"
+		"static inline __attribute__((always_inline)) "
+		"int inner(int x) { return sink * x; }\n"
 		"__attribute__((noinline)) int first(int x) { return x * 3; }\n"
 		"__attribute__((section(\".init.text\"))) int early(int x) { return inner(x); }\n"
 		"int outer(int x) { return inner(x) + first(x); }\n";
