@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what is missing of the named sections of packages.txt, and does nothing when nothing is missing.
+# Installs the missing packages of the given sections of packages.txt.
 #
-#   deploy/install-packages.sh SECTION...         run, build, test, bench
-#   deploy/install-packages.sh --missing SECTION...   prints what is missing, installs nothing
+#   deploy/install-packages.sh SECTION...             run, build, test, bench, ...
+#   deploy/install-packages.sh --missing SECTION...   prints the missing packages, installs nothing
 #
-# HEARTH_INSTALL_LOG names the file that takes what apt says; on failure its end is printed.
+# Writes the output of apt to the file HEARTH_INSTALL_LOG (default: a temporary file). On failure it prints apt's errors.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -33,15 +33,15 @@ packages_of() {
 		inside && /^[a-z0-9]/ { print $1 }' "$list"
 }
 
-# Names on standard input that are not installed, on standard output.
+# Reads names of packages on standard input and prints those that are not installed.
 only_missing() {
 	local installed
 	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
 	grep -vxF "$installed" || true
 }
 
-# Reads apt's machine-readable progress ("dlstatus:N:PERCENT:text") and shows one updating line, or on something that
-# is not a terminal a line at every quarter.
+# Reads apt's machine-readable progress ("dlstatus:N:PERCENT:text"). On a terminal it updates one line; otherwise it prints
+# a line at every quarter.
 show_progress() {
 	local kind percent text shown=-1
 	while IFS=: read -r kind _ percent text; do
@@ -66,7 +66,7 @@ run_apt() {
 		-o Acquire::Retries=3 "$@" >>"$log" 2>&1 </dev/null
 }
 
-# What kept apt from finishing: its own error lines, else the end of the log.
+# Prints apt's error lines, or else the end of the log.
 print_failure() {
 	grep -E '^(E|W|dpkg: error|Err):?' "$log" | tail -n 20 >&2 || tail -n 20 "$log" >&2
 	printf 'full log: %s\n' "$log" >&2
@@ -74,10 +74,10 @@ print_failure() {
 
 install_packages() {
 	printf 'installing %d Debian packages\n' "$#"
-	# Old package lists may still serve, for instance from a local disk: only the installation decides.
-	run_apt update || printf '  package lists could not be refreshed, trying with those at hand\n'
+	# The installation may succeed with old package lists, so this failure is not fatal.
+	run_apt update || printf '  cannot update the package lists, using the existing ones\n'
 
-	# --no-install-recommends: a recommended package would be one that the list does not name.
+	# --no-install-recommends: install only packages of the list and their dependencies.
 	local result=0
 	{ run_apt install --no-install-recommends -o APT::Status-Fd=3 "$@" 3>&1 1>>"$log" || touch "$log.failed"; } |
 		show_progress
@@ -101,7 +101,7 @@ for section in "$@"; do
 done
 
 command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
-	die "this is not a Debian system (no apt-get); Hearth is built and tested on Debian 12. What it needs is listed in $list"
+	die "this is not a Debian system (no apt-get); Hearth is built and tested on Debian 12. $list lists the packages that it needs"
 
 mapfile -t missing < <(for section in "$@"; do packages_of "$section"; done | sort -u | only_missing)
 if [ -n "$only_list" ]; then

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a clone to a flame graph of this host: installs what is missing, builds, runs the server and an agent until
-# Ctrl-C, and leaves nothing behind but build/ and the data folder.
+# Shows a flame graph of this host from a clone of the repository: installs missing packages, builds the programs, and runs
+# the server and an agent until Ctrl-C. It leaves only build/ and the data folder.
 #
 #   sudo ./deploy/quickstart.sh [--duration SECONDS] [--port N] [--data DIR]
 #
-# DEBUGINFOD_URLS, as gdb and others know it, names debuginfod servers that the server asks for debuginfo. sudo drops it
-# from the environment unless it is given behind sudo:
+# The server requests missing debuginfo from the debuginfod servers in DEBUGINFOD_URLS, which gdb uses too. sudo removes the
+# variable from the environment, so set it after sudo:
 #
 #   sudo DEBUGINFOD_URLS=https://debuginfod.debian.net ./deploy/quickstart.sh
 set -euo pipefail
@@ -19,12 +19,12 @@ log=$build/quickstart.log
 server_log=$build/quickstart-symbolizer.log
 agent_log=$build/quickstart-agent.log
 
-# A first picture is worth showing after this much profiling, and is shown at the latest after that much.
+# The first profile is shown between these times after the start: early if functions have names.
 readonly FIRST_LOOK_S=8 FIRST_LOOK_AT_MOST_S=14
 readonly FIRST_LOOK_ROWS=20
 readonly READY_S=30 STOP_S=15
 
-# Not the folder of the unit: files of root in it would keep a server that runs as the user hearth from starting.
+# Not the folder of the systemd unit, because files of root in it would prevent the unit's server from starting.
 duration= port=20416 data=/var/lib/hearth-quickstart
 server_pid= agent_pid= private= stop_signals=0
 
@@ -38,11 +38,11 @@ usage() {
 	cat <<-EOT
 		usage: sudo $0 [--duration SECONDS] [--port N] [--data DIR]
 
-		  --duration SECONDS  stop by itself (default: run until Ctrl-C)
-		  --port N            of the server, on loopback (default: 20416)
-		  --data DIR          where the server keeps its data (default: /var/lib/hearth-quickstart)
+		  --duration SECONDS  stop after this time (default: run until Ctrl-C)
+		  --port N            port of the server, on loopback (default: 20416)
+		  --data DIR          data folder of the server (default: /var/lib/hearth-quickstart)
 
-		DEBUGINFOD_URLS (behind sudo): debuginfod servers that have the debuginfo of the distribution's packages
+		DEBUGINFOD_URLS (after sudo): debuginfod servers with the debuginfo of the distribution's packages
 	EOT
 }
 
@@ -77,13 +77,13 @@ parse_arguments() {
 	data=$(realpath -m -- "$data")
 }
 
-# Waits a moment without starting a process; a signal ends it early.
+# nap SECONDS: waits without starting a process. A signal ends the wait.
 exec {nap_fd}<> <(:)
 nap() { read -rt "$1" -u "$nap_fd" || true; }
 
 is_alive() { [ -n "$1" ] && kill -0 "$1" 2>/dev/null; }
 
-# http_status PATH: the status the server answers with, nothing when it does not.
+# http_status PATH: prints the HTTP status of the answer, or nothing if the server does not answer.
 http_status() {
 	local fd protocol status=
 	{ exec {fd}<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || return 0
@@ -93,7 +93,7 @@ http_status() {
 	[ -z "$protocol" ] || printf '%s' "$status"
 }
 
-# The command and pid of whoever listens on the port, from /proc.
+# Prints the command and pid of the process that listens on the port.
 port_owner() {
 	local inode fd
 	inode=$(awk -v port=":$(printf '%04X' "$port")" '
@@ -114,7 +114,7 @@ check_host() {
 	fi
 }
 
-# on_failure WHAT: says what failed, with the lines that matter, and where the rest is.
+# build_failed STEP: prints the error lines of the log, and its path.
 build_failed() {
 	printf 'quickstart: %s failed:\n' "$1" >&2
 	grep -nE 'FAILED:|error:|Error[ :]|undefined reference|CMake Error|not found' "$log" | head -n 20 >&2 ||
@@ -122,7 +122,7 @@ build_failed() {
 	die "the full log is $log"
 }
 
-# Reads the build tool's output, keeps it in the log, shows the last "[12/345]" or "[ 12%]" of it.
+# Writes the build tool's output to the log, and shows its last "[12/345]" or "[ 12%]".
 show_build() {
 	local line
 	while IFS= read -r line; do
@@ -136,25 +136,25 @@ show_build() {
 
 build_programs() {
 	local generator=() started=$SECONDS
-	# An existing folder keeps the generator it was made with.
+	# The generator of an existing folder cannot be changed.
 	[ -e "$build/CMakeCache.txt" ] || generator=(-G Ninja)
 	say "building hearth-agent, hearth-symbolizer and hearth (about a minute the first time)"
 	cmake -S "$root" -B "$build" "${generator[@]}" >>"$log" 2>&1 || build_failed "configuring the build"
 	cmake --build "$build" --parallel "$(nproc)" --target hearth-agent hearth-symbolizer hearth 2>&1 | show_build ||
 		build_failed "the build"
 	say "  built in $((SECONDS - started)) s"
-	# Under sudo the folder would otherwise belong to root, and the user's own next build would fail.
+	# Under sudo the folder belongs to root. Gives it to the user, whose next build would otherwise fail.
 	chown -R --reference="$root" "$build"
 }
 
-# start_failed PROGRAM LOG: the program's own words say best why it does not run.
+# start_failed PROGRAM LOG: prints the end of the program's log.
 start_failed() {
-	printf 'quickstart: %s does not run; it said:\n' "$1" >&2
+	printf 'quickstart: %s does not run; its log ends with:\n' "$1" >&2
 	tail -n 15 "$2" | sed 's/^/  /' >&2
 	die "the full log is $2"
 }
 
-# The servers in DEBUGINFOD_URLS, between commas. Folders (file://) and what is no address are for other programs.
+# Prints the HTTP servers in DEBUGINFOD_URLS, separated by commas. Skips folders (file://) and other words.
 upstream_urls() {
 	local url urls=
 	for url in ${DEBUGINFOD_URLS:-}; do
@@ -165,12 +165,12 @@ upstream_urls() {
 	printf '%s' "$urls"
 }
 
-# Both run in sessions of their own, so that Ctrl-C reaches this script alone, which stops them in order.
+# Server and agent run in separate sessions, so that Ctrl-C reaches only this script, which stops them in order.
 start_server() {
 	local upstream=() urls
 	urls=$(upstream_urls)
 	if [ -n "$urls" ]; then
-		say "debuginfo that is lacking is fetched from $urls (DEBUGINFOD_URLS)"
+		say "the server fetches missing debuginfo from $urls (DEBUGINFOD_URLS)"
 		upstream=(--debuginfo.upstream "$urls")
 	fi
 	setsid "$bin/hearth-symbolizer" --listen "127.0.0.1:$port" --data "$data" "${upstream[@]}" >"$server_log" 2>&1 \
@@ -195,7 +195,7 @@ start_agent() {
 
 hearth() { "$bin/hearth" "$@" --server "http://127.0.0.1:$port"; }
 
-# The process with the most samples of the last minute; this demonstration's own programs only if there is no other.
+# Prints the process with the most samples of the last minute. Prefers other processes to the agent and the server.
 busiest_service() {
 	hearth flame --service Total --last 1m --folded 2>/dev/null | awk -F';' '
 		{
@@ -218,19 +218,19 @@ busiest_service() {
 		}'
 }
 
-# The hottest function of the busiest service has its name: what a kernel's symbols weigh takes a while to arrive.
+# Whether the hottest function of the busiest service has a name: the upload of the kernel's symbols takes some seconds.
 has_names() {
 	local service hottest
 	service=$(busiest_service)
 	[ -n "$service" ] || return 1
-	# The line below the heading; what has no names follows.
+	# Line 2 is the first row below the heading. An address without a name looks like "[/path" or "+0x".
 	hottest=$(hearth top --service "$service" --last 1m --rows 1 2>/dev/null | sed -n 2p)
 	[[ $hottest != *"[/"* && $hottest != *+0x* ]]
 }
 
 print_first_look() {
 	local started=$SECONDS service
-	say "profiling this host, a first look in $FIRST_LOOK_S seconds"
+	say "profiling this host, the first profile follows in $FIRST_LOOK_S seconds"
 	while [ $((SECONDS - started)) -lt $FIRST_LOOK_AT_MOST_S ]; do
 		is_alive "$agent_pid" || start_failed hearth-agent "$agent_log"
 		is_alive "$server_pid" || start_failed hearth-symbolizer "$server_log"
@@ -268,7 +268,7 @@ print_addresses() {
 	fi
 }
 
-run_until_told() {
+run_until_stopped() {
 	local deadline=
 	[ -z "$duration" ] || deadline=$((SECONDS + duration))
 	while [ "$stop_signals" = 0 ]; do
@@ -279,14 +279,14 @@ run_until_told() {
 	done
 }
 
-# stop PID NAME: asks once, waits, then forces; a second Ctrl-C forces at once.
+# stop PID NAME: sends SIGTERM, and SIGKILL after STOP_S or a second Ctrl-C.
 stop() {
 	local pid=$1 deadline=$((SECONDS + STOP_S))
 	is_alive "$pid" || return 0
 	kill -TERM "$pid" 2>/dev/null || true
 	while is_alive "$pid"; do
 		if [ $SECONDS -ge $deadline ] || [ "$stop_signals" -gt 1 ]; then
-			say "  $2 is ended by force"
+			say "  $2 does not stop, killing it"
 			kill -KILL "$pid" 2>/dev/null || true
 			break
 		fi
@@ -301,7 +301,7 @@ clean_up() {
 	set +e
 	if [ -n "$server_pid$agent_pid" ]; then
 		say "stopping"
-		# The agent first: it delivers what it has gathered to a server that still listens.
+		# Stops the agent first, because it sends its last batch to the server.
 		stop "$agent_pid" hearth-agent
 		stop "$server_pid" hearth-symbolizer
 	fi
@@ -329,6 +329,6 @@ start_server
 start_agent
 print_first_look
 print_addresses
-# --duration counts from the start of the profiling, so that a script knows when it is over.
+# --duration counts from the start of the server, so the first profile is included.
 [ -z "$duration" ] || duration=$((duration > SECONDS - started ? duration - (SECONDS - started) : 0))
-run_until_told
+run_until_stopped

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# hearth-agent with the libraries that it loads; no shell, no package manager. In the root of the repository:
+# An image with hearth-agent and its libraries, without a shell or a package manager. Build it in the root of the
+# repository:
 #
 #   docker build -f deploy/container/agent.Dockerfile -t hearth-agent .
 #
-# The first stage is the same in both files, so that it is built once. docs/kubernetes.md says how to run it.
+# The first stage is equal in both Dockerfiles, so that it is built only once. docs/kubernetes.md explains how to run the
+# image.
 ARG DEBIAN=debian:bookworm-slim
 FROM ${DEBIAN} AS build
 COPY deploy/packages.txt deploy/install-packages.sh /src/deploy/

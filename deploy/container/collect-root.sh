@@ -3,8 +3,8 @@
 #
 #   collect-root.sh FOLDER PROGRAM...
 #
-# Makes FOLDER the root of an image: the programs in /usr/bin, the libraries that they load with their licences, the
-# certificates of the authorities that https trusts, two users, and nothing else. There is no shell.
+# Creates the root file system of an image in FOLDER: the programs in /usr/bin, their libraries with licences, the
+# certificates of the authorities that are trusted for https, and the users root, hearth and nobody. It has no shell.
 set -euo pipefail
 
 [ $# -ge 2 ] || {
@@ -14,10 +14,11 @@ set -euo pipefail
 root=$1
 shift
 
-# copy FILE: to the same path, as a file of its own where it is a symbolic link.
+# copy FILE: copies it to the same path below $root. Copies the target of a symbolic link.
 copy() { install -D -m "$(stat -L -c %a "$1")" "$(readlink -f "$1")" "$root$1"; }
 
-# licence_of FILE: that of its package. Packages name libraries without the /usr that /lib is a link into, or with it.
+# licence_of FILE: copies the licence of its package. /lib is a link to /usr/lib, and packages list libraries by either
+# path.
 licence_of() {
 	local package
 	package=$({ dpkg-query -S "$1" || dpkg-query -S "/usr$1"; } 2>/dev/null | head -n 1 | cut -d: -f1)
@@ -33,7 +34,7 @@ for program in "$@"; do
 	strip --strip-debug "$root/usr/bin/${program##*/}"
 	ldd "$program" >"$root/libraries"
 	! grep 'not found' "$root/libraries" >&2
-	# "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x...)", and the loader without the arrow.
+	# Lines are "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x...)"; that of the loader has no arrow.
 	for library in $(grep -o '/[^ ]*' "$root/libraries"); do
 		[ ! -e "$root$library" ] || continue
 		copy "$library"

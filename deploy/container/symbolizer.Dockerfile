@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# hearth-symbolizer and the hearth command with the libraries that they load; no shell, no package manager. In the root
-# of the repository:
+# An image with hearth-symbolizer, the hearth command and their libraries, without a shell or a package manager. Build it
+# in the root of the repository:
 #
 #   docker build -f deploy/container/symbolizer.Dockerfile -t hearth-symbolizer .
 #
-# The first stage is the same in both files, so that it is built once. docs/kubernetes.md says how to run it.
+# The first stage is equal in both Dockerfiles, so that it is built only once. docs/kubernetes.md explains how to run the
+# image.
 ARG DEBIAN=debian:bookworm-slim
 FROM ${DEBIAN} AS build
 COPY deploy/packages.txt deploy/install-packages.sh /src/deploy/
@@ -18,7 +19,7 @@ RUN /src/deploy/container/collect-root.sh /image /build/bin/hearth-symbolizer /b
 
 FROM scratch
 COPY --from=build /image /
-# A folder that a copy creates gets the owner, one that is there keeps its own.
+# COPY --chown sets the owner of folders that it creates, but not of existing ones.
 COPY --from=build --chown=10001:10001 /state /var/lib/hearth
 USER 10001:10001
 VOLUME /var/lib/hearth

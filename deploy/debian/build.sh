@@ -3,11 +3,11 @@
 #
 # Builds the Debian packages hearth, hearth-agent and hearth-symbolizer of this tree, and checks them with lintian.
 #
-#   deploy/debian/build.sh [FOLDER]     packages and log are left in FOLDER (default build/debian)
+#   deploy/debian/build.sh [FOLDER]     writes packages and log to FOLDER (default build/debian)
 #
-# Installs what is missing of the sections run, build and package of deploy/packages.txt, if it is run by root. The
-# sources are copied to FOLDER/source and nothing is written elsewhere. HEARTH_MAINTAINER="Name <address>" names who
-# builds the packages (default: DEBFULLNAME and DEBEMAIL, or git's user).
+# Run by root, it installs missing packages of the sections run, build and package of deploy/packages.txt. It copies the
+# sources to FOLDER/source and writes nothing outside FOLDER. HEARTH_MAINTAINER="Name <address>" is the maintainer of the
+# packages (default: DEBFULLNAME and DEBEMAIL, or git's user).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -18,7 +18,7 @@ die() {
 	exit 1
 }
 
-# The version is that of the build.
+# Prints the version of the project.
 version() { sed -n 's/^project(hearth VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt"; }
 
 maintainer() {
@@ -28,12 +28,12 @@ maintainer() {
 	printf '%s' "${HEARTH_MAINTAINER:-${name:-Hearth maintainers} <${address:-root@$(hostname -f)}>}"
 }
 
-# As dpkg wants them, one a line.
+# Prints the packages of the section build in the form of Build-Depends.
 build_depends() {
 	sed -n '/^\[build\]$/,/^\[/p' "$root/deploy/packages.txt" | sed -n 's/^[a-z0-9].*/ &,/p'
 }
 
-# What git knows or would add; without git, everything but build folders.
+# copy_sources FOLDER: copies the files that git tracks or would add. Without git, all files except build folders.
 copy_sources() {
 	if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
 		git -C "$root" ls-files -z --cached --others --exclude-standard | tar -C "$root" --null --ignore-failed-read -T - -c
@@ -46,7 +46,7 @@ write_debian_folder() {
 	local source=$1 who=$2
 	cp -R "$source/deploy/debian" "$source/debian"
 	rm "$source/debian/build.sh" "$source/debian/control.in"
-	# awk's -v would take a backslash for more than it is.
+	# The environment is used because awk's -v interprets backslashes.
 	BUILD_DEPENDS=$(build_depends) MAINTAINER=$who awk '
 		/^@build_depends@$/ { print ENVIRON["BUILD_DEPENDS"]; next }
 		{ sub(/@maintainer@/, ENVIRON["MAINTAINER"]); print }' \
@@ -55,8 +55,8 @@ write_debian_folder() {
 		"$(date -R -u -d "@$SOURCE_DATE_EPOCH")" >"$source/debian/changelog"
 }
 
-# The scripts of both daemons start them at installation, start them again after an upgrade, and stop them at removal. The
-# condition in the agent's unit holds it back until a server is configured.
+# Checks that the scripts of both packages start the daemon at installation, restart it after an upgrade, and stop it at
+# removal. The condition in the agent's unit prevents its start until a server is configured.
 check_scripts() {
 	local program scripts=$out/source/scripts
 	for program in hearth-agent hearth-symbolizer; do
@@ -69,7 +69,7 @@ check_scripts() {
 	done
 }
 
-# Under sudo the folders would otherwise belong to root, and the user's own next build would fail.
+# Under sudo the folders belong to root. Gives them to the user, whose next build would otherwise fail.
 give_to_owner() {
 	[ ! -d "$root/build/debian" ] || chown -R --reference="$root" "$root/build/debian"
 	[ ! -d "$root/build" ] || chown --reference="$root" "$root/build"
@@ -83,7 +83,7 @@ out=$(cd "$out" && pwd)
 rm -rf -- "$out/source" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
 mkdir "$out/source"
 
-# The same sources give the same packages.
+# Makes builds reproducible: equal sources result in equal packages.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
 	SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=$(date +%s)
 fi

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * A function for bash's `complete -F`. It needs nothing of the package bash-completion but the
- * folder from which that package loads it.
+ * Prints a function for bash's `complete -F`. It uses no functions of the package bash-completion,
+ * which only loads it from its folder.
  */
 
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "common/scoped.h"
 #include "deploy/manual/program.h"
 
-/* "hearth-agent" as a name of a function. */
+/* "hearth-agent" becomes "_hearth_agent". */
 static void print_function_name(const char *program, struct bytes *out)
 {
 	(void)bytes_append_byte(out, '_');
@@ -18,8 +17,10 @@ static void print_function_name(const char *program, struct bytes *out)
 		(void)bytes_append_byte(out, (uint8_t)(*program == '-' ? '_' : *program));
 }
 
-/* Patterns of `case $command$prev`: "flame--event | flame-e". False: there is no option of this
- * kind. */
+/*
+ * Prints the patterns of `case $command$prev`: "flame--event | flame-e". False: no option has this
+ * kind.
+ */
 static bool print_patterns(const struct option_list *options, const char *command,
 			   enum value_kind kind, struct bytes *out)
 {
@@ -62,7 +63,7 @@ static void print_value_cases(const struct option_list *options, const char *com
 {
 	if (print_patterns(options, command, VALUE_FILE, out))
 		(void)bytes_append_text(out, ") value=files ;;\n");
-	/* Their value may be left out: it is part of the same word. */
+	/* The value is optional, so it must be in the same word ("--flag=true"). */
 	if (print_patterns(options, command, VALUE_BOOL, out))
 		(void)bytes_append_text(
 			out, ") [ -z \"$joined\" ] || { words='true false' value=words; } ;;\n");
@@ -91,7 +92,7 @@ static void print_command_words(const struct manual_program *program, struct byt
 		(void)bytes_append_format(out, "%s%s", i ? " " : "", program->commands[i].name);
 }
 
-/* What may follow the command's name, beside options. */
+/* Completion of the arguments after the command's name that are no options. */
 static void print_arguments(const struct manual_program *program,
 			    const struct manual_command *command, struct bytes *out)
 {
@@ -132,7 +133,7 @@ static void print_commands(const struct manual_program *program, struct bytes *o
 	(void)bytes_append_text(out, "\tesac\n");
 }
 
-/* bash takes "--last=5m" for three words. */
+/* bash splits "--last=5m" into three words. */
 static const char begin_of_function[] =
 	"()\n"
 	"{\n"

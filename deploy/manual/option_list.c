@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Groups follow the rules of argp.h: an option without a group number is in the group of the option
- * before it; a heading without a number begins the next group. Groups are listed by number,
- * negative ones last.
+ * Groups follow the rules of argp.h. An option without a group number is in the group of the option
+ * before it. A heading without a number starts the next group. Groups are sorted by number, with
+ * negative numbers last.
  */
 
 #include "deploy/manual/option_list.h"
@@ -11,10 +10,10 @@
 #include <limits.h>
 #include <string.h>
 
-/* All texts of a table; the longest one has a tenth of this. */
+/* All texts of a table. The longest table has a tenth of this. */
 #define MAX_TEXT_BYTES ((size_t)MIB)
 
-/* What argp adds to every program without ARGP_NO_HELP. */
+/* Options that argp adds to every program without ARGP_NO_HELP. */
 static const struct argp_option help_options[] = {
 	{ "help", '?', NULL, 0, "print the options and exit", -1 },
 	{ "usage", 0, NULL, 0, "print a short help and exit", -1 },
@@ -22,11 +21,11 @@ static const struct argp_option help_options[] = {
 };
 
 /*
- * Where argp_parse() puts what it is given: programs call it with arguments of their own, so that
- * nothing can be passed through it.
+ * The result of argp_parse(). It is global, because programs call argp_parse() with their own
+ * arguments, so that option_list_capture() cannot pass a pointer to it.
  */
 static struct capture {
-	struct option_list *list; /* NULL: nobody captures */
+	struct option_list *list; /* NULL: no capture in progress */
 	bool is_done;
 	int error;
 } capture;
@@ -49,12 +48,15 @@ static int keep_text(struct option_list *list, const char **text)
 
 static int add_row(struct option_row row, struct option_list *list)
 {
-	int r = keep_text(list, &row.name);
+	int r;
 
-	if (r == 0)
-		r = keep_text(list, &row.argument);
-	if (r == 0)
-		r = keep_text(list, &row.doc);
+	r = keep_text(list, &row.name);
+	if (r < 0)
+		return r;
+	r = keep_text(list, &row.argument);
+	if (r < 0)
+		return r;
+	r = keep_text(list, &row.doc);
 	return r < 0 ? r : vec_push(&list->rows, row);
 }
 
@@ -129,7 +131,7 @@ static int64_t order_of(const struct option_row *row)
 	return row->group < 0 ? (int64_t)INT_MAX + 1 - INT_MIN + row->group : row->group;
 }
 
-/* Insertion: tables are short, and options of one group keep their order. */
+/* Insertion sort: tables are short, and options of one group must keep their order. */
 static void sort_by_group(struct option_vec *rows)
 {
 	for (size_t i = 1; i < rows->count; i++) {
@@ -142,7 +144,7 @@ static void sort_by_group(struct option_vec *rows)
 	}
 }
 
-/* The heading of a group may stand in another table than some of its options. */
+/* A group may have options in several tables, but its heading in only one. */
 static void share_headings(struct option_vec *rows)
 {
 	for (size_t i = 0; i < rows->count; i++) {
@@ -191,8 +193,10 @@ static int take_table(const struct argp *argp, unsigned int flags, struct option
 	return option_list_of_table(&with_help, ret_list);
 }
 
-/* In place of libc's, which the program would call. The error makes the program return without
- * doing anything. */
+/*
+ * Replaces the function of libc in the calls of programs. It returns an error, so that the program
+ * stops before it does anything.
+ */
 error_t argp_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		   int *arg_index, void *input)
 {

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The options of a program, as argp's `--help` shows them: those of its table and of the tables
- * that it includes (argp children), in groups.
+ * Lists the options of a program in groups, as argp's `--help` shows them: the options of its table
+ * and of the tables that it includes (argp children).
  *
- * Programs keep their tables to themselves. option_list_capture() calls a program's own function
- * that parses arguments; this library defines argp_parse() in place of libc's, which copies the
- * table that it is given and returns an error. Texts are copied, because a program may free its
- * table before it returns. Rows of one group have the same pointer as heading. One thread.
+ * Programs do not export their tables. So option_list_capture() calls the function of a program
+ * that parses arguments, and this library replaces libc's argp_parse() by a function that copies
+ * the table and returns an error. Texts are copied, because a program may free its table before it
+ * returns. Rows of one group have the same pointer as heading. Used by one thread.
  */
 
 #include <argp.h>
@@ -18,9 +18,9 @@
 
 struct option_row {
 	const char *name;
-	const char *argument; /* NULL: it takes none */
-	const char *doc;      /* NULL: another name of the row above */
-	const char *heading;  /* of its group; NULL: none */
+	const char *argument; /* NULL: no argument */
+	const char *doc;      /* NULL: an alias of the row above */
+	const char *heading;  /* heading of its group; NULL: none */
 	int group;
 	char letter; /* 0: no short form */
 	bool argument_is_optional;
@@ -30,25 +30,25 @@ struct option_row {
 VEC_DEFINE(option_vec, struct option_row);
 
 struct option_list {
-	const char *arguments; /* "SERVICE", one alternative a line; NULL: none */
-	const char *doc;       /* NULL: none; a vertical tab begins what stands below the options */
+	const char *arguments; /* "SERVICE", one alternative per line; NULL: none */
+	const char *doc;       /* NULL: none; a vertical tab begins the text below the options */
 	struct option_vec rows;
-	struct arena *texts; /* what the pointers above and in @rows point to */
+	struct arena *texts; /* memory of the texts above and in @rows */
 };
 
 /*
- * @parse calls argp_parse(). -ENOENT: it did not; -ENOMEM. @ret_list is to be released.
+ * Calls @parse and copies the table that it passes to argp_parse(). 0; -ENOENT: @parse did not call
+ * argp_parse(); -ENOMEM. The caller releases @ret_list.
  */
 int option_list_capture(void (*parse)(const void *arg), const void *arg,
 			struct option_list *ret_list);
 
 void option_list_release(struct option_list *list);
 
-/* Options whose group has the number @group, or all with INT_MIN; for a table that is no program's.
- */
+/* Lists the options of a table without a program. 0 or -ENOMEM. */
 int option_list_of_table(const struct argp *argp, struct option_list *ret_list);
 
-/* Whether a person is to see it. */
+/* Whether help and completions show the option. */
 static inline bool option_is_shown(const struct option_row *row)
 {
 	return !row->is_hidden;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Manual pages: one for a program, one for each of its commands, one for its configuration file.
+ * Prints manual pages: of a program, of each of its commands, and of its configuration file.
  */
 
 #include <ctype.h>
@@ -23,7 +22,7 @@ static void print_name(const char *name, const char *summary, struct bytes *out)
 	(void)bytes_append_byte(out, '\n');
 }
 
-/* "--since=TIME", with the short form before it. */
+/* "-s, --since=TIME". */
 static void print_option_name(const struct option_row *row, struct bytes *out)
 {
 	if (row->letter) {
@@ -42,7 +41,7 @@ static void print_option_name(const struct option_row *row, struct bytes *out)
 	}
 }
 
-/* An option that is followed by other names of it: all of them above its text. */
+/* Prints an option, with the aliases in the rows after it, above its text. */
 static void print_option(const struct option_vec *rows, size_t i, struct bytes *out)
 {
 	const struct option_row *row = &rows->items[i];
@@ -91,7 +90,7 @@ static void print_options(const struct option_vec *rows, const char *heading, st
 	}
 }
 
-/* One line for each alternative of the arguments. */
+/* Prints a line for each alternative of the arguments. */
 static void print_synopsis(const char *line, const struct option_list *options, struct bytes *out)
 {
 	const char *arguments = options->arguments ? options->arguments : "";
@@ -114,7 +113,7 @@ static void print_synopsis(const char *line, const struct option_list *options, 
 	} while (*arguments);
 }
 
-/* What stands above the options in --help. */
+/* The text above the options in --help. */
 static void print_description(const struct option_list *options, const char *otherwise,
 			      struct bytes *out)
 {
@@ -125,7 +124,7 @@ static void print_description(const struct option_list *options, const char *oth
 		roff_paragraph(out, otherwise, strlen(otherwise));
 }
 
-/* What stands below the options in --help. */
+/* The text below the options in --help. */
 static void print_notes(const struct option_list *options, struct bytes *out)
 {
 	const char *notes = options->doc ? strchr(options->doc, '\v') : NULL;
@@ -146,7 +145,7 @@ static bool concerns(const struct manual_example *example, const struct manual_c
 	       strchr(" ", example->line[program + 1 + length]);
 }
 
-/* @command NULL: all of the program. */
+/* @command NULL: all examples of the program. */
 static void print_examples(const struct manual_program *program,
 			   const struct manual_command *command, struct bytes *out)
 {
@@ -311,9 +310,10 @@ void print_config_page(const struct manual_program *program, const char *date, s
 	(void)bytes_append_text(out, "\n.SH SYNOPSIS\n.I ");
 	roff_text(out, ROFF_ROMAN, program->config_path);
 	(void)bytes_append_text(
-		out, "\n.SH DESCRIPTION\nA YAML file.\n"
-		     "Sections may be written as nested maps, or with dots as below.\n"
-		     "A variable of the environment wins over the file, an option over both.\n");
+		out,
+		"\n.SH DESCRIPTION\nA YAML file.\n"
+		"Sections may be written as nested maps, or with dots as below.\n"
+		"Variables of the environment override the file, and options override both.\n");
 	(void)bytes_append_format(out, "The variable of a key is\n.BI %s KEY\nin capital letters, ",
 				  program->config->environment_prefix);
 	(void)bytes_append_text(

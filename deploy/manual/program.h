@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the manual pages and completions of one program are made from: tables that the program has
- * anyway.
+ * Writes the manual pages and completions of one program from the tables that the program uses
+ * itself.
  */
 
 #include "common/bytes.h"
@@ -31,13 +31,13 @@ struct manual_program {
 	const char *name;
 	const char *summary;
 	char section;
-	struct option_list
-		options; /* of a program without commands; else what most commands have */
+	/* options of the program; if it has commands, the common options of most commands */
+	struct option_list options;
 
 	struct manual_command *commands;
 	size_t n_commands;
 
-	const struct config_table *config; /* NULL: it has no file */
+	const struct config_table *config; /* NULL: no configuration file */
 	const char *config_path;
 
 	const struct manual_example *examples;
@@ -46,28 +46,27 @@ struct manual_program {
 	size_t n_exit_statuses;
 };
 
-/* The kinds of values that an argument's name stands for, for completion. */
+/* Kinds of values, for completion. */
 enum value_kind {
 	VALUE_NONE, /* the option takes no value */
 	VALUE_ANY,
 	VALUE_FILE,
 	VALUE_BOOL,
-	VALUE_EVENT, /* one of the event types that the option's text names */
+	VALUE_EVENT, /* one of the event types in the option's text */
 };
 
 enum value_kind option_value_kind(const struct option_row *row);
 
-/* Appends the event types that @row's text names, separated by blanks. */
+/* Appends the event types in the text of @row, separated by blanks. */
 void option_append_events(const struct option_row *row, struct bytes *out);
 
-/* The same kind for what stands behind the options: VALUE_FILE, or VALUE_ANY. */
+/* Kind of the arguments after the options: VALUE_FILE or VALUE_ANY. */
 enum value_kind argument_kind(const struct option_list *options);
 
-/* Appends the words that an argument begins with in a table such as "ls [ID...]\nrm ID...",
- * separated by blanks. */
+/* Appends the first words of arguments such as "ls [ID...]\nrm ID...", separated by blanks. */
 void append_verbs(const struct option_list *options, struct bytes *out);
 
-/* Each appends one file. */
+/* Each function appends one file to @out. */
 void print_program_page(const struct manual_program *program, const char *date, struct bytes *out);
 void print_command_page(const struct manual_program *program, const struct manual_command *command,
 			const char *date, struct bytes *out);
@@ -76,14 +75,15 @@ void print_bash_completion(const struct manual_program *program, struct bytes *o
 void print_zsh_completion(const struct manual_program *program, struct bytes *out);
 
 /*
- * main() of a generator whose program has no commands, with the arguments FOLDER DATE: has @parse
- * call the program's argp_parse(), and writes all files of @program. The exit status.
+ * main() of a generator for a program without commands, with the arguments FOLDER DATE. Captures
+ * the table that @parse passes to argp_parse(), and writes all files of @program. Returns the exit
+ * status.
  */
 int manual_main(int argc, char **argv, struct manual_program *program,
 		void (*parse)(const void *arg));
 
 /*
- * Writes all files of @program below @folder: man1, man5, man8, bash and zsh. The exit status of
- * the generator; what fails is logged.
+ * Writes all files of @program below @folder: man1, man5, man8, bash and zsh. Logs errors. Returns
+ * the exit status of the generator.
  */
 int write_manual(const struct manual_program *program, const char *folder, const char *date);

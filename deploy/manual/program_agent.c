@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
  * manual-hearth-agent FOLDER DATE: writes the manual pages and completions of `hearth-agent`.
  */
@@ -18,7 +17,7 @@ static void parse_arguments(const void *arg)
 	struct agent_config config;
 
 	(void)arg;
-	/* The table is captured before anything is read: there is no configuration afterwards. */
+	/* The call ends when the table is captured, so it reads no configuration. */
 	(void)options_parse(1, argv, environment, stdout, &config, message);
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
  * manual-hearth FOLDER DATE: writes the manual pages and completions of `hearth`.
  */
@@ -36,7 +35,7 @@ static const struct manual_exit_status exit_statuses[] = {
 #undef EXIT_CODE
 };
 
-/* These two are beside main() in the program, and take no options. */
+/* The program defines these two commands next to main(). They have no options. */
 enum exit_code command_help(int argc, char **argv)
 {
 	(void)argc;
@@ -76,15 +75,14 @@ int main(int argc, char **argv)
 						    { &connection_argp, 0, NULL, 0 },
 						    {} };
 	static const struct argp of_most = {
-		.doc = "Asks a hearth-symbolizer from a terminal or a script: what uses the CPUs "
-		       "of a fleet, and "
-		       "where a service spends its time or waits.",
+		.doc = "Queries a hearth-symbolizer from a terminal or a script: what uses the "
+		       "CPUs of a fleet, and where a service spends its time or waits.",
 		.children = common,
 	};
 	struct manual_command commands[ARRAY_SIZE(rows)] = {};
 	struct manual_program program = {
 		.name = "hearth",
-		.summary = "asks a server for the profiles of a fleet",
+		.summary = "queries a server for the profiles of a fleet",
 		.section = '1',
 		.commands = commands,
 		.n_commands = ARRAY_SIZE(rows),

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
  * manual-hearth-symbolizer FOLDER DATE: writes the manual pages and completions of
  * `hearth-symbolizer`.
@@ -19,7 +18,7 @@ static void parse_arguments(const void *arg)
 	struct symbolizer_config config;
 
 	(void)arg;
-	/* The table is captured before anything is read: there is no configuration afterwards. */
+	/* The call ends when the table is captured, so it reads no configuration. */
 	(void)options_parse(1, argv, environment, stdout, &config, message);
 }
 

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* mandoc and groff ask for lines of at most 80 bytes. */
+/* mandoc warns about lines of more than 80 bytes. */
 #define MAX_LINE_BYTES 78
 
 static const char *const font_names[] = {
@@ -13,7 +13,9 @@ static const char *const font_names[] = {
 	[ROFF_ITALIC] = "I",
 };
 
-/* A dash would become a hyphen, which nobody can copy into a shell. */
+/*
+ * Escapes a character. An unescaped "-" is printed as a hyphen, which a shell does not understand.
+ */
 static void append_char(struct bytes *out, char c)
 {
 	switch (c) {
@@ -54,7 +56,7 @@ static bool begins_line(const struct bytes *out)
 void roff_text_sized(struct bytes *out, enum roff_font font, const char *text, size_t size)
 {
 	if (font == ROFF_ROMAN) {
-		/* A line that begins with a dot or a quote is a command. */
+		/* A line that begins with a dot is a command. append_char() escapes quotes. */
 		if (begins_line(out) && size > 0 && *text == '.')
 			(void)bytes_append_text(out, "\\&");
 		append_plain(out, text, size);
@@ -84,7 +86,7 @@ static size_t end_of_word(const char *text, size_t size, size_t i)
 	return i;
 }
 
-/* "e.g. this" is none. */
+/* A sentence begins with a capital letter, so "e.g. this" is not one. */
 static bool begins_sentence(const char *text, size_t size, size_t i, size_t before)
 {
 	return i < size && isupper((unsigned char)text[i]) && before > 0 &&
@@ -99,7 +101,9 @@ void roff_paragraph(struct bytes *out, const char *text, size_t size)
 	for (size_t i = skip_blanks(text, size, 0); i < size;) {
 		size_t end = end_of_word(text, size, i);
 
-		/* With room for escapes. */
+		/*
+		 * An escape makes a character up to four bytes, so assume two bytes per character.
+		 */
 		if (!new_line && out->size - line + 1 + 2 * (end - i) > MAX_LINE_BYTES)
 			new_line = true;
 		else if (!new_line)

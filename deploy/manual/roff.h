@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Text in the man(7) language. Nothing of what is passed in can become a command of it.
+ * Writes text in the man(7) language. All texts are escaped, so that they never become commands.
  */
 
 #include "common/bytes.h"
@@ -13,12 +13,14 @@ enum roff_font {
 	ROFF_ITALIC,
 };
 
-/* @text as it is, up to @size bytes of it, in a font. */
+/* Appends @size bytes of @text in a font. */
 void roff_text_sized(struct bytes *out, enum roff_font font, const char *text, size_t size);
 void roff_text(struct bytes *out, enum roff_font font, const char *text);
 
-/* A paragraph: lines of at most 78 bytes where blanks allow that, a sentence begins a line. Ends
- * with a line feed. */
+/*
+ * Appends a paragraph. Breaks lines at blanks to at most about 78 bytes, and starts a line with
+ * each sentence. Ends with a line feed.
+ */
 void roff_paragraph(struct bytes *out, const char *text, size_t size);
 
 /* .TH and .SH */

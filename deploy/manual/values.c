@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * What may follow an option, from the name that --help gives to its argument.
+ * Derives the values of an option from the name of its argument in --help.
  */
 
 #include <ctype.h>
@@ -29,7 +28,8 @@ enum value_kind option_value_kind(const struct option_row *row)
 		if (strcmp(row->argument, kinds[i].argument) == 0)
 			return kinds[i].kind;
 	}
-	/* Configuration keys have the argument TEXT: those that take a path have names that say so.
+	/*
+	 * Configuration keys have the argument TEXT. Keys for paths are recognised by their names.
 	 */
 	if ((length >= 4 && strcmp(name + length - 4, "file") == 0) ||
 	    (length >= 6 && strcmp(name + length - 6, "folder") == 0) ||

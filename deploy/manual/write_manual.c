@@ -7,12 +7,12 @@
 #include "common/scoped.h"
 #include "deploy/manual/program.h"
 
-/* The longest page has a tenth of this. */
+/* Size of a file. The longest page has a tenth of this. */
 #define MAX_FILE_BYTES ((size_t)MIB)
 
 #define MAX_PATH_BYTES 4096
 
-/* FOLDER/KIND/NAME */
+/* Writes FOLDER/KIND/NAME. */
 static int write_file(const char *folder, const char *kind, const char *name,
 		      const struct bytes *content)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * A function for zsh's completion system, which finds it by the name of its file.
+ * Prints a function for zsh's completion system, which finds it by its file name.
  */
 
 #include <ctype.h>
@@ -10,7 +9,7 @@
 #include "common/scoped.h"
 #include "deploy/manual/program.h"
 
-/* Inside quotes, and where brackets and colons have a meaning. */
+/* Escapes a text inside quotes in a specification, where brackets and colons are special. */
 static void print_escaped(const char *text, struct bytes *out)
 {
 	for (; *text; text++) {
@@ -44,7 +43,7 @@ static void print_action(const struct option_row *row, struct bytes *out)
 	}
 }
 
-/* NULL: the text is one sentence. "e.g. this" is no end. */
+/* The end of the first sentence; NULL: the text is one sentence. "e.g. this" is not an end. */
 static const char *end_of_sentence(const char *text)
 {
 	const char *end = strstr(text, ". ");
@@ -54,7 +53,7 @@ static const char *end_of_sentence(const char *text)
 	return end;
 }
 
-/* '--last=[the last 5m]:DURATION:'; what --help says is cut at its first sentence. */
+/* Prints '--last=[the last 5m]:DURATION:', with the first sentence of the option's text. */
 static void print_spec(const struct option_row *row, const char *name, bool is_long,
 		       const char *doc, struct bytes *out)
 {
