@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations are carved from the newest of a list of shared blocks. Shared blocks double in size
+ * from 64 KiB to 4 MiB: a small request uses little memory, and a large one few calls of calloc().
+ * An allocation that would waste much of a shared block gets its own block, in a second list.
+ */
+
 #include "common/arena.h"
 
 #include <stdarg.h>
 #include <string.h>
-
-/*
- * A list of shared blocks, the newest first; allocations are carved from the newest. They double
- * from 64 KiB to 4 MiB, so that a small request stays small and a large one costs few calls of the
- * allocator. What would waste much of a shared block gets a block of its own, in a second list.
- */
 
 #define ARENA_ALIGNMENT        ((size_t)16)
 #define ARENA_FIRST_BLOCK_SIZE ((size_t)(64 * KIB))
@@ -82,8 +82,10 @@ void arena_clear(struct arena *arena)
 	}
 }
 
-/* Puts a block for @min_size bytes, better @wanted_size, at the head of @list. NULL when the
- * ceiling is reached. */
+/*
+ * Puts a block at the head of @list. It has @wanted_size bytes, or fewer near the ceiling, but at
+ * least @min_size. NULL: the ceiling is reached, or there is no memory.
+ */
 static struct arena_block *add_block(struct arena *arena, struct arena_block **list,
 				     size_t min_size, size_t wanted_size)
 {
@@ -128,7 +130,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 
 	if (size > SIZE_MAX - ARENA_ALIGNMENT)
 		return NULL;
-	/* No bytes still get an address of their own. */
+	/* An allocation of 0 bytes has a unique address too. */
 	size = ROUND_UP(MAX(size, (size_t)1), ARENA_ALIGNMENT);
 
 	block = block_with_room(arena, size);
@@ -164,7 +166,7 @@ char *arena_copy_text(struct arena *arena, const char *text, size_t length)
 
 	if (length == SIZE_MAX)
 		return NULL;
-	/* The NUL is there: memory comes zeroed. */
+	/* Memory is zeroed, so the copy ends in NUL. */
 	copy = arena_alloc(arena, length + 1);
 	if (copy && length > 0)
 		memcpy(copy, text, length);

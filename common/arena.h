@@ -2,24 +2,23 @@
 #pragma once
 
 /*
- * A bump allocator with a ceiling, for everything that lives as long as one request, batch or
- * window.
+ * A bump allocator with a ceiling, for objects that live as long as one request, batch or window.
  *
- * Memory is zeroed, aligned to 16 bytes, and given back all at once. Not thread-safe.
+ * Memory is zeroed and aligned to 16 bytes. All of it is freed at once. Not thread-safe.
  */
 
 #include "common/base.h"
 
 struct arena;
 
-/* At most @ceiling_bytes are ever held. 0 or -ENOMEM. */
+/* The arena holds at most @ceiling_bytes, including its block headers. 0 or -ENOMEM. */
 int arena_new(size_t ceiling_bytes, struct arena **ret_arena);
 struct arena *arena_free(struct arena *arena);
 
-/* Gives back all memory but the first block. */
+/* Frees all memory but the first block. */
 void arena_clear(struct arena *arena);
 
-/* NULL when the ceiling is reached, @count * @size overflows, or memory is short. */
+/* NULL: the ceiling is reached, @count * @size overflows, or there is no memory. */
 void *arena_alloc(struct arena *arena, size_t size) must_check;
 void *arena_alloc_array(struct arena *arena, size_t count, size_t size) must_check;
 void *arena_copy(struct arena *arena, const void *data, size_t size) must_check;
@@ -28,7 +27,7 @@ void *arena_copy(struct arena *arena, const void *data, size_t size) must_check;
 char *arena_copy_text(struct arena *arena, const char *text, size_t length) must_check;
 char *arena_format(struct arena *arena, const char *format, ...) printf_like(2, 3) must_check;
 
-/* What was handed out since the last clear, with its alignment. */
+/* Bytes allocated since the last arena_clear(), with their padding. */
 size_t arena_used_bytes(const struct arena *arena);
 
 #include "common/scoped.h"

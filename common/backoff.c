@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/backoff.h"
-
 /*
- * The cap is applied before the jitter: a fleet that lost its server for an hour must not come back
- * all at once.
+ * The maximum is applied before the jitter: after an hour without a server, the hosts of a fleet
+ * must not all connect at the same time.
  */
+
+#include "common/backoff.h"
 
 void backoff_init(struct backoff *backoff, uint64_t first_ns, uint64_t max_ns, uint64_t seed)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The capacity doubles, but never exceeds the ceiling. The first error stays in the buffer until
+ * bytes_clear() or bytes_release().
+ */
+
 #include "common/bytes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/*
- * The memory doubles, but never past the ceiling. The first error stays in the buffer until
- * bytes_clear().
- */
 
 #define BYTES_FIRST_CAPACITY ((size_t)64)
 
@@ -101,7 +101,8 @@ int bytes_append_format(struct bytes *bytes, const char *format, ...)
 	if ((size_t)length < sizeof(text))
 		return bytes_append(bytes, text, (size_t)length);
 
-	/* vsnprintf() writes its NUL too, for which the ceiling may have no room: borrow it. */
+	/* vsnprintf() also writes a NUL, which may lie one byte beyond the ceiling: raise the
+	 * ceiling by one during the call. */
 	bytes->ceiling = bytes->ceiling == SIZE_MAX ? SIZE_MAX : bytes->ceiling + 1;
 	r = bytes_reserve(bytes, (size_t)length + 1);
 	bytes->ceiling = bytes->ceiling == SIZE_MAX ? SIZE_MAX : bytes->ceiling - 1;

@@ -4,8 +4,8 @@
 /*
  * A growable byte buffer with a ceiling, and borrowed byte ranges.
  *
- * A buffer that hits its ceiling or runs out of memory remembers the error: appends become no-ops
- * and bytes_error() tells, so that a writer checks once at the end instead of after every append.
+ * A buffer that reaches its ceiling or runs out of memory keeps the error, and further appends do
+ * nothing. So a writer checks bytes_error() once at the end instead of after every append.
  */
 
 #include <string.h>
@@ -29,10 +29,10 @@ struct bytes {
 
 void bytes_release(struct bytes *bytes);
 
-/* Empties the buffer and forgets an error; keeps the memory. */
+/* Empties the buffer and clears its error, but keeps the memory. */
 void bytes_clear(struct bytes *bytes);
 
-/* Makes room for @extra more bytes. 0, -ENOMEM, -EFBIG. */
+/* Allocates memory for @extra more bytes. 0, -ENOMEM, -EFBIG. */
 int bytes_reserve(struct bytes *bytes, size_t extra);
 
 int bytes_append(struct bytes *bytes, const void *data, size_t size);

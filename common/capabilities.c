@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By system call: libcap would be one more library for two calls.
+ * Uses the system calls: libcap would be one more library for two calls.
  */
+
 #include "common/capabilities.h"
 
 #include <linux/capability.h>
@@ -24,9 +25,10 @@ int capabilities_permitted(uint64_t *ret_mask)
 	struct __user_cap_data_struct sets[WORDS];
 	int r = read_sets(sets);
 
-	if (r == 0)
-		*ret_mask = sets[0].permitted | (uint64_t)sets[1].permitted << 32;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_mask = sets[0].permitted | (uint64_t)sets[1].permitted << 32;
+	return 0;
 }
 
 /*
@@ -38,7 +40,7 @@ static void limit_bounding_set(uint64_t keep)
 	for (unsigned long number = 0; number < 64; number++) {
 		if (keep & CAPABILITY_BIT(number))
 			continue;
-		/* EINVAL: the kernel knows no capability of this number, nor of a higher one. */
+		/* EINVAL: the kernel has no capability with this number or a higher one. */
 		if (prctl(PR_CAPBSET_DROP, number, 0, 0, 0) < 0)
 			return;
 	}

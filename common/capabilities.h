@@ -11,11 +11,13 @@
 
 #define CAPABILITY_BIT(number) (UINT64_C(1) << (number))
 
-/* Capabilities that the thread may use, or make usable (the permitted set). 0 or negative errno. */
+/*
+ * The permitted set: capabilities that the thread has or can make effective. 0 or negative errno.
+ */
 int capabilities_permitted(uint64_t *ret_mask);
 
 /*
- * Gives up, for good, all capabilities outside @keep. Those that are left become effective; none is
- * passed on through execve(2). 0 or negative errno.
+ * Drops all capabilities outside @keep permanently. The remaining ones become effective. No
+ * capability is inherited through execve(2). 0 or negative errno.
  */
 int capabilities_limit(uint64_t keep);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Time comes in through this, so that tests decide what time it is.
+ * The source of time. Functions take it as a parameter, so that tests can set the time.
  */
 
 #include "common/base.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sets values from defaults, flags and the environment. config_file.c reads the file.
+ */
+
 #include "common/config.h"
 
 #include <ctype.h>
@@ -10,10 +14,7 @@
 #include "common/config_value.h"
 #include "common/scoped.h"
 
-/* Setting values by name: defaults, flags and the environment. The file is read in config_file.c.
- */
-
-/* Of a key; longer names in messages are cut. */
+/* Length of a key's name. Longer names in messages are cut. */
 #define MAX_NAME_LENGTH 128
 
 int config_set_defaults(const struct config_table *table, void *config)
@@ -21,7 +22,7 @@ int config_set_defaults(const struct config_table *table, void *config)
 	for (size_t i = 0; i < table->n_keys; i++) {
 		int r = config_value_parse(&table->keys[i], table->keys[i].default_text, config);
 
-		/* A default that its own key refuses is a mistake in the table. */
+		/* A key that rejects its own default is a defect of the table. */
 		assert(r != -EINVAL);
 		if (r < 0) {
 			config_release(table, config);
@@ -61,8 +62,10 @@ static void environment_name(const struct config_table *table, const struct conf
 		*next = *next == '.' || *next == '-' ? '_' : (char)toupper((unsigned char)*next);
 }
 
-/* Levenshtein's distance: how many letters to insert, remove or replace. Looks at the first
- * MAX_NAME_LENGTH letters. */
+/*
+ * Levenshtein distance: the number of letters to insert, remove or replace. Compares the first
+ * MAX_NAME_LENGTH letters.
+ */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t a_length = strnlen(a, MAX_NAME_LENGTH);
@@ -112,7 +115,7 @@ int config_set_key(const struct config_key *key, const char *value, const char *
 	char expected[CONFIG_EXPECTED_SIZE];
 	int r;
 
-	/* A flag without a value switches on. */
+	/* A flag without a value means true. */
 	if (!value && key->type == CONFIG_BOOL)
 		value = "true";
 	r = value ? config_value_parse(key, value, config) : -EINVAL;
@@ -129,7 +132,7 @@ int config_set_key(const struct config_key *key, const char *value, const char *
 	return -EINVAL;
 }
 
-/* A value of a flag or a variable. In a file YAML's parser has taken the quotes off. */
+/* Sets the value of a flag or a variable. In a file, the YAML parser removes the quotes. */
 static int set_unquoted(const struct config_key *key, const char *value, const char *source,
 			void *config, char ret_message[CONFIG_MESSAGE_SIZE])
 {
@@ -156,9 +159,9 @@ static bool has_prefix(const char *text, const char *prefix)
 }
 
 /*
- * Kubernetes gives every container variables about the services of its namespace, named after them:
- * one that is called hearth-agent makes HEARTH_AGENT_PORT=tcp://10.0.0.7:20416 and a dozen more.
- * They are not meant for us.
+ * Kubernetes sets variables for each service of a container's namespace, prefixed with the
+ * service's name: a service hearth-agent adds HEARTH_AGENT_PORT=tcp://10.0.0.7:20416 and a dozen
+ * more. They are not configuration.
  */
 static bool is_service_link(const char *rest, const char *value)
 {
@@ -191,14 +194,14 @@ static int set_from_environment(const struct config_table *table, const char *na
 	char lower[MAX_NAME_LENGTH];
 	size_t i;
 
-	/* A number is meant for us even where the name looks like a link: the key may be called
-	 * port. */
+	/* The table may have a key whose variable is named like a service link (port). The link's
+	 * value has "://". */
 	if (is_service_link(rest, value) && (!key || strstr(value, "://")))
 		return 0;
 	if (key)
 		return set_unquoted(key, value, name, config, ret_message);
 
-	/* In the letters of the keys, so that the nearest one is found. */
+	/* Keys are lower case; the distance to them is meaningful only in lower case. */
 	for (i = 0; rest[i] && i < sizeof(lower) - 1; i++)
 		lower[i] = (char)tolower((unsigned char)rest[i]);
 	lower[i] = '\0';

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the events of libyaml's parser without building a tree. The names of nested sections are
+ * joined by dots to the name of a key. Anchors and aliases are refused, because a few lines of them
+ * expand to gigabytes.
+ */
+
 #include "common/config.h"
 
 #include <stdarg.h>
@@ -11,12 +17,7 @@
 #include "common/file.h"
 #include "common/scoped.h"
 
-/*
- * The file is walked as libyaml's stream of events, without a tree: sections nest by name into the
- * dotted name of a key. Anchors and aliases are refused (a few lines of them expand to gigabytes).
- */
-
-/* A configuration is a page or two. */
+/* A configuration has one or two pages. */
 #define MAX_FILE_BYTES (1 * MIB)
 
 /* Keys have two or three parts. */
@@ -87,7 +88,7 @@ static bool is_section(const struct config_table *table, const char *name)
 	return false;
 }
 
-/* NULL when there is no such key, or it was set before; the message says which. */
+/* NULL with the message filled: the key is unknown, or the file sets it twice. */
 static const struct config_key *find_key_once(struct config_reader *reader, const char *name,
 					      const yaml_mark_t *mark)
 {
@@ -127,7 +128,7 @@ static int read_scalar(struct config_reader *reader, const char *name, const yam
 	const struct config_key *key;
 	char source[CONFIG_MESSAGE_SIZE];
 
-	/* A section of which every line is commented out. */
+	/* All lines of the section are commented out. */
 	if (is_null(event) && is_section(reader->table, name))
 		return 0;
 	key = find_key_once(reader, name, name_mark);
@@ -175,7 +176,7 @@ static int collect_items(struct config_reader *reader, const char *name, struct 
 
 static int read_list(struct config_reader *reader, const char *name, const yaml_mark_t *name_mark)
 {
-	/* No more than the file holds, and a separator each. */
+	/* The items are at most as long as the file, and each adds a separator. */
 	scoped(bytes_release) struct bytes items = BYTES_INIT(2 * MAX_FILE_BYTES);
 	const struct config_key *key;
 	char *text;
@@ -241,7 +242,7 @@ static int read_value(struct config_reader *reader, const char *name, const yaml
 	}
 }
 
-/* The mapping's start has been read; reads to its end. */
+/* Reads a mapping to its end, after its start event has been read. */
 static int read_section(struct config_reader *reader, const char *section, unsigned int depth)
 {
 	for (;;) {
@@ -262,7 +263,7 @@ static int read_section(struct config_reader *reader, const char *section, unsig
 	}
 }
 
-/* A file without content (or comments only) is a configuration too: that of the defaults. */
+/* A file without content, or with comments only, is valid: all keys keep their defaults. */
 static int read_document(struct config_reader *reader, bool *ret_at_end)
 {
 	scoped(scoped_delete_event) yaml_event_t event = {};

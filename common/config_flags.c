@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An alias follows the row that it belongs to, and has nothing but a name. */
-
 static void spell(const char *name, char from, char to, char ret_name[CONFIG_FLAG_NAME_SIZE])
 {
 	int length = snprintf(ret_name, CONFIG_FLAG_NAME_SIZE, "%s", name);
@@ -22,6 +20,7 @@ void config_flag_name(const char *key, char ret_name[CONFIG_FLAG_NAME_SIZE])
 	spell(key, '_', '-', ret_name);
 }
 
+/* argp takes an alias for the option before it. An alias has only a name and flags. */
 static struct argp_option *add_alias(struct argp_option *next, const char *name, int flags)
 {
 	*next = (struct argp_option){ .name = name, .flags = OPTION_ALIAS | flags };

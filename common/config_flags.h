@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * argp's rows for a program whose configuration keys are flags.
+ * Makes the options table of argp for a program that accepts its configuration keys as flags.
  *
- * Each name has two spellings, because keys have '_' and other flags '-': --help shows the one with
- * '-', and the one with '_' is a hidden alias. Dots stay: "on_cpu.frequency" is --on-cpu.frequency
- * and --on_cpu.frequency.
+ * Each name has two spellings, because keys contain '_' and other flags '-'. --help shows the
+ * spelling with '-'; the one with '_' is a hidden alias. Dots do not change: "on_cpu.frequency" is
+ * --on-cpu.frequency and --on_cpu.frequency.
  */
 
 #include <argp.h>
@@ -16,26 +16,26 @@
 #define CONFIG_FLAG_NAME_SIZE 64
 
 struct config_flag_alias {
-	const char *name; /* of a flag, such as "spool" */
-	const char *key;  /* of the configuration, such as "spool.folder" */
+	const char *name; /* of the flag, such as "spool" */
+	const char *key;  /* such as "spool.folder" */
 };
 
 struct config_flag_source {
-	const struct argp_option *fixed; /* those that are no keys; their names with '-' */
+	const struct argp_option *fixed; /* flags that are no keys, spelled with '-' */
 	size_t n_fixed;
 	const struct config_table *table;
-	int first_key; /* argp's key of the table's first key; those of the others follow */
-	int group;     /* of the keys, in --help */
+	int first_key; /* argp's number of the table's first key; the others follow */
+	int group;     /* argp's group of the keys in --help */
 	const struct config_flag_alias *aliases;
 	size_t n_aliases;
 };
 
 struct config_flags {
-	struct argp_option *options; /* ends with an empty one, as argp wants it */
+	struct argp_option *options; /* ends with an empty row, as argp requires */
 	char (*names)[CONFIG_FLAG_NAME_SIZE];
 };
 
-/* 0 or -ENOMEM. What @source points to must live as long. */
+/* 0 or -ENOMEM. The tables that @source points to must outlive @flags. */
 int config_flags_init(struct config_flags *flags, const struct config_flag_source *source);
 void config_flags_release(struct config_flags *flags);
 

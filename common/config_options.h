@@ -81,8 +81,10 @@ struct config_program {
 			  char message[CONFIG_MESSAGE_SIZE]);
 };
 
-/* Adds a flag that sets @key to @value, which must live until config_options_parse() returns.
- * Messages name the flag @name. 0 or -ENOMEM. */
+/*
+ * Adds a flag that sets @key to @value, which must live until config_options_parse() returns.
+ * Messages name the flag @name. 0 or -ENOMEM.
+ */
 int config_options_add(struct config_options *options, const char *name, const char *key,
 		       const char *value);
 
@@ -96,7 +98,7 @@ enum config_options_result {
 
 /*
  * Fills @config, which must be zeroed, with the defaults, the file, the environment and the flags,
- * then calls finish(). The caller releases @config, whatever is returned. @argv is not modified, so
+ * then calls finish(). The caller releases @config in every case. @argv is not modified, so
  * that the same call can read the configuration again on SIGHUP. Returns an enum
  * config_options_result, or a negative errno with @ret_message filled.
  */

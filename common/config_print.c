@@ -4,8 +4,6 @@
 #include "common/config_value.h"
 #include "common/scoped.h"
 
-/* Printing from the table. */
-
 int config_print(const struct config_table *table, const void *config, struct bytes *out)
 {
 	for (size_t i = 0; i < table->n_keys; i++) {
@@ -23,9 +21,8 @@ int config_print_default_file(const struct config_table *table, const char *titl
 		out,
 		"# %s\n"
 		"#\n"
-		"# Every key is here with its default. Take the '#' away to change one; sections "
-		"may be\n"
-		"# written as nested maps too. %s* variables and flags win over this file.\n",
+		"# All keys with their defaults. Remove the '#' to change a value. Sections may also be\n"
+		"# written as nested maps. %s* variables and flags override this file.\n",
 		title, table->environment_prefix);
 	for (size_t i = 0; i < table->n_keys; i++) {
 		const struct config_key *key = &table->keys[i];
@@ -40,7 +37,7 @@ int config_print_default_file(const struct config_table *table, const char *titl
 	return bytes_error(out);
 }
 
-/* '|' ends a cell. */
+/* Escapes '|', which ends a cell of the table. */
 static void print_cell(const char *text, struct bytes *out)
 {
 	for (; *text; text++) {

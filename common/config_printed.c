@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the events of libyaml's parser in the only valid order, and stops at the first other event.
+ * A text such as "[::1]:20416" begins like a list but is none.
+ */
+
 #include "common/config_printed.h"
 
 #include <string.h>
@@ -7,12 +12,7 @@
 #include "common/bytes.h"
 #include "common/scoped.h"
 
-/*
- * libyaml's events of one value, in the order in which they must come. The parser stops at the
- * first that does not fit: a text such as "[::1]:20416" begins like a list and is none.
- */
-
-/* Of a flag or a variable. The kernel allows 128 KiB. */
+/* Value of a flag or a variable. The kernel limits both to 128 KiB. */
 #define MAX_VALUE_BYTES ((size_t)(256 * KIB))
 
 static void scoped_delete_event(yaml_event_t *event)
@@ -103,12 +103,15 @@ int config_printed_list(const char *text, char **ret_items)
 	if (!yaml_parser_initialize(&parser))
 		return -ENOMEM;
 	r = expect_start(&parser, text);
-	if (r == 0)
-		r = expect(&parser, YAML_SEQUENCE_START_EVENT);
-	if (r == 0)
-		r = collect_items(&parser, &items);
-	if (r == 0)
-		r = expect_end(&parser);
+	if (r < 0)
+		return r;
+	r = expect(&parser, YAML_SEQUENCE_START_EVENT);
+	if (r < 0)
+		return r;
+	r = collect_items(&parser, &items);
+	if (r < 0)
+		return r;
+	r = expect_end(&parser);
 	return r < 0 ? r : take_bytes(&items, ret_items);
 }
 
@@ -132,7 +135,8 @@ int config_printed_text(const char *text, char **ret_text)
 	    strlen((const char *)event.data.scalar.value) != event.data.scalar.length)
 		return -EINVAL;
 	r = bytes_append_text(&value, (const char *)event.data.scalar.value);
-	if (r == 0)
-		r = expect_end(&parser);
+	if (r < 0)
+		return r;
+	r = expect_end(&parser);
 	return r < 0 ? r : take_bytes(&value, ret_text);
 }

@@ -2,15 +2,18 @@
 #pragma once
 
 /*
- * Values in the form in which config_print() prints them, which is that of YAML and JSON: a text in
- * double quotes, a list in brackets. People copy them from there into flags and variables.
+ * Parses values in the form in which config_print() prints them, which is valid YAML and JSON: a
+ * text in double quotes, a list in brackets. Users copy such values into flags and variables.
  */
 
 /*
- * @text is one list such as ["a=b", c]: *ret_items are its items, joined by '\n', to be freed.
- * Empty items are left out. -EINVAL when it is anything else; -ENOMEM.
+ * Parses one list such as ["a=b", c]. *ret_items are its items, joined by '\n'; the caller frees
+ * them. Empty items are omitted. 0; -EINVAL: @text is not one list; -ENOMEM.
  */
 int config_printed_list(const char *text, char **ret_items);
 
-/* @text is one text in double quotes: *ret_text is what is quoted. The same errors. */
+/*
+ * Parses one text in double quotes. The caller frees *ret_text. 0; -EINVAL: @text is not one such
+ * text; -ENOMEM.
+ */
 int config_printed_text(const char *text, char **ret_text);

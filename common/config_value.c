@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers with units are parsed and printed from one table per type, so that every printed number
+ * can be parsed again. A number is printed in the largest unit that divides it.
+ */
+
 #include "common/config_value.h"
 
 #include <inttypes.h>
@@ -10,17 +15,12 @@
 #include "common/json_writer.h"
 #include "common/scoped.h"
 
-/*
- * Numbers with units are read and printed from one table per type, so that what is printed can be
- * read back. A number is printed in the largest unit that divides it.
- */
-
 struct unit {
 	const char *suffix;
 	uint64_t factor;
 };
 
-/* The largest first. */
+/* In descending order. */
 static const struct unit duration_units[] = {
 	{ "d", 24 * 3600 * NSEC_PER_SEC },
 	{ "h", 3600 * NSEC_PER_SEC },
@@ -68,7 +68,7 @@ static const void *const_field_of(const struct config_key *key, const void *conf
 	return (const char *)config + key->offset;
 }
 
-/* max 0 stands for no limit. */
+/* max 0: no limit. */
 static uint64_t max_of(const struct config_key *key)
 {
 	return key->max ? key->max : UINT64_MAX;
@@ -138,7 +138,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* "a, b,,c" becomes "a\nb\nc", in place. */
+/* Changes "a, b,,c" to "a\nb\nc", in place. */
 static void split_at_commas(char *list)
 {
 	char *out = list;
@@ -182,8 +182,10 @@ static int parse_text(const struct config_key *key, const char *text, void *conf
 	return 0;
 }
 
-/* "[" and a quote: a list as it is printed, even if its end is missing. Without a quote it may be
- * an address of IPv6, or the class that begins a regular expression. */
+/*
+ * A text that begins with "[" and a quote is meant as a printed list, even if its end is missing.
+ * Without the quote it may be an IPv6 address, or a regular expression that begins with a class.
+ */
 static bool begins_a_quoted_list(const char *text)
 {
 	text += strspn(text, " ");
@@ -236,7 +238,7 @@ static void print_number(const struct config_key *key, uint64_t value, struct by
 	struct number_format format = number_format_of(key->type);
 	size_t i = 0;
 
-	/* 0 in the unit that a person would write: seconds, bytes. */
+	/* Print 0 in the default unit: seconds or bytes. */
 	while (i + 1 < format.n_units && (value ? value % format.units[i].factor != 0
 						: format.units[i].factor != format.plain_factor))
 		i++;
@@ -282,7 +284,7 @@ void config_value_expected(const struct config_key *key, char ret_text[CONFIG_EX
 		       text.data ? (const char *)text.data : "");
 }
 
-/* Words that YAML readers take for something else than a text. */
+/* Words that YAML parsers do not read as texts. */
 static bool is_yaml_word(const char *text)
 {
 	static const char *const words[] = { "true", "false", "yes", "no",  "on",
@@ -359,7 +361,7 @@ void config_value_print(const struct config_key *key, const void *config, struct
 	}
 }
 
-/* Through a value and back, so that it looks like any other printed value. */
+/* Parses the default and prints it, so that it has the form of other printed values. */
 void config_value_print_default(const struct config_key *key, struct bytes *out)
 {
 	struct config_key alone = *key;

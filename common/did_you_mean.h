@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* "Did you mean": how far a misspelt name is from a known one. */
+/* The distance of a misspelt name from a known name, for "did you mean". */
 
 #include "common/base.h"
 
-/* What is compared at most; names are 15 characters in most cases. */
+/* Compares at most this many bytes. Most names have at most 15 characters. */
 #define DID_YOU_MEAN_MAX_BYTES 64
 
 /*
- * Letters to insert, remove or replace, without regard to case, over the first
- * DID_YOU_MEAN_MAX_BYTES; 0 or 1 when one name holds the other.
+ * The number of letters to insert, remove or replace in the first DID_YOU_MEAN_MAX_BYTES, ignoring
+ * case. If one name contains the other: 0 for equal lengths, else 1.
  */
 unsigned int name_distance(const char *a, const char *b);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Event types. The numbers are part of the wire format and of the store: never reuse one.
+ * Event types. The numbers are part of the wire format and of the store: never reuse a number.
  */
 
 /*          id         number name        unit    what one sample's value measures */
@@ -27,14 +27,14 @@ enum event_type {
 		EVENT_TYPE_END,
 };
 
-/* "on-cpu"; NULL for a number that is none. */
+/* "on-cpu"; NULL: unknown number. */
 const char *event_type_name(unsigned int type);
 
-/* "ns" or "bytes"; NULL for a number that is none. */
+/* "ns" or "bytes"; NULL: unknown number. */
 const char *event_type_unit(unsigned int type);
 
-/* Answers give times in microseconds: 1000 for a type in ns, else 1. */
+/* Divisor for values in answers, which give times in microseconds: 1000 for ns, else 1. */
 unsigned int event_type_answer_divisor(unsigned int type);
 
-/* EVENT_NONE when no type has this name. */
+/* EVENT_NONE: unknown name. */
 enum event_type event_type_from_name(const char *name);

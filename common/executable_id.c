@@ -5,7 +5,7 @@
 
 #include "common/hash.h"
 
-/* A shorter GNU build-ID is a mistake of whoever wrote it, and would make collisions easy. */
+/* A shorter GNU build-ID is a defect of the file, and would collide easily. */
 #define GNU_MIN_BYTES 4
 
 #define GO_PREFIX   "go-"

@@ -2,20 +2,19 @@
 #pragma once
 
 /*
- * The identity of an executable, everywhere the same: on the wire, in the store, in URLs and in
- * logs. The last column is its text form.
+ * The identity of an executable, as used on the wire, in the store, in URLs and in logs.
  *
- *   GNU    the NT_GNU_BUILD_ID note's bytes                          hex, e.g. "4a5a9b0a..."
+ *   GNU    the bytes of the NT_GNU_BUILD_ID note                     hex, such as "4a5a9b0a..."
  *   GO     the bytes of the Go build ID (".note.go.buildid")         "go-" + hex
  *   TEXT   XXH3-128 over the .text section's bytes (survives strip)  "text-" + hex
  *
- * The kernel, its modules and the vDSO have GNU build-IDs and are no special case here.
+ * The kernel, its modules and the vDSO have GNU build-IDs.
  */
 
 #include "common/base.h"
 
 enum executable_id_kind {
-	EXECUTABLE_ID_NONE = 0, /* not known (anonymous memory, a file that vanished) */
+	EXECUTABLE_ID_NONE = 0, /* unknown (anonymous memory, a deleted file) */
 	EXECUTABLE_ID_GNU = 1,
 	EXECUTABLE_ID_GO = 2,
 	EXECUTABLE_ID_TEXT = 3,
@@ -28,11 +27,11 @@ enum executable_id_kind {
 struct executable_id {
 	uint8_t kind; /* enum executable_id_kind */
 	uint8_t size;
-	/* zero beyond @size, so that ids can be hash keys */
+	/* zero beyond @size, because IDs are keys of hash tables */
 	uint8_t bytes[EXECUTABLE_ID_MAX_BYTES];
 };
 
-/* -EINVAL for an unknown kind, no bytes, fewer than 4 (GNU), or too many. */
+/* 0, or -EINVAL: unknown kind, no bytes, fewer than 4 (GNU), or too many. */
 int executable_id_set(struct executable_id *id, unsigned int kind, const void *bytes, size_t size);
 
 bool executable_id_equal(const struct executable_id *a, const struct executable_id *b);
@@ -40,5 +39,8 @@ bool executable_id_equal(const struct executable_id *a, const struct executable_
 /* "" for NONE. */
 void executable_id_format(const struct executable_id *id, char ret_text[EXECUTABLE_ID_TEXT_SIZE]);
 
-/* 0 or -EINVAL. Accepts upper-case hex; refuses anything else, above all '/' and '.'. */
+/*
+ * 0 or -EINVAL. Accepts a prefix and hex digits of either case, so an accepted text contains no '/'
+ * or '.' and is safe in a path.
+ */
 int executable_id_parse(const char *text, struct executable_id *ret_id);

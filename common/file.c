@@ -8,7 +8,7 @@
 
 #include "common/scoped.h"
 
-/* Files in /proc do not tell their size. */
+/* For files without a size, as in /proc. */
 #define FIRST_READ_BYTES ((size_t)4096)
 
 static ssize_t read_some(int fd, void *buffer, size_t size)
@@ -21,7 +21,7 @@ static ssize_t read_some(int fd, void *buffer, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-/* One byte more than the size, so that the end of the file is seen without growing the buffer. */
+/* One byte more than the size: read() sees the end of the file without a larger buffer. */
 static size_t first_read_size(int fd, size_t room)
 {
 	struct stat status;
@@ -151,8 +151,8 @@ static int make_folder(const char *path, unsigned int mode)
 	if (mkdir(path, mode) == 0)
 		return 0;
 	error = errno;
-	/* Above the folder that we may write to, mkdir() may say EACCES or EROFS of a folder that
-	 * is there. */
+	/* For an existing parent in a folder that we may not write to, mkdir() may fail with EACCES
+	 * or EROFS instead of EEXIST. */
 	if (stat(path, &status) < 0)
 		return -error;
 	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;

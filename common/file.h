@@ -2,32 +2,33 @@
 #pragma once
 
 /*
- * Whole-file helpers. All open with O_CLOEXEC. Errors are negative errno.
+ * Reads and writes whole files and ranges. All descriptors are opened with O_CLOEXEC. Errors are
+ * negative errno.
  */
 
 #include "common/bytes.h"
 
 /*
- * Reads all of @path (relative to @dir_fd, or AT_FDCWD) into @bytes, also from /proc. -EFBIG beyond
- * @bytes' ceiling.
+ * Appends the content of @path (relative to @dir_fd, or AT_FDCWD) to @bytes. Works in /proc too.
+ * -EFBIG: the content exceeds the ceiling of @bytes.
  */
 int file_read_at(int dir_fd, const char *path, struct bytes *bytes);
 int file_read(const char *path, struct bytes *bytes);
 
-/* Writes all, through short writes and EINTR. */
+/* Repeats write() after short writes and EINTR until all bytes are written. */
 int write_all(int fd, const void *data, size_t size);
 
 /*
- * Reads exactly @size bytes at @offset. -ENODATA when the file ends before (a file truncated under
- * us).
+ * Reads exactly @size bytes at @offset. -ENODATA: the file ends before, for example because another
+ * process truncated it.
  */
 int pread_all(int fd, void *buffer, size_t size, uint64_t offset);
 
 /*
- * Replaces @path (temporary file beside it, rename): readers meet old or new content, whole.
- * Nothing is synced.
+ * Replaces @path atomically by a rename of a temporary file in the same folder: readers see the
+ * whole old or the whole new content. Does not call fsync().
  */
 int file_replace(const char *path, const void *data, size_t size, unsigned int mode);
 
-/* mkdir -p. 0 also when it is there. */
+/* Creates a folder and its parents (mkdir -p). 0 also if it exists. */
 int make_folders(const char *path, unsigned int mode);

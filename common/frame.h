@@ -3,16 +3,16 @@
 
 /*
  * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and
- * of stack ids: never reuse one.
+ * of stack IDs: never reuse one.
  *
- *   NATIVE, KERNEL   address is an ELF virtual address in the executable; a return address is
+ *   NATIVE, KERNEL   The address is an ELF virtual address in the executable. A return address is
  *                    already minus one, so that it lies in the call instruction. KERNEL in the
- *                    kernel image: pc - running _text. With executable NONE: the raw pc (NATIVE:
- *                    nothing was mapped there; KERNEL: unknown module).
- *   *_FILE_OFFSET    the process was gone before its program headers could be read: a file offset,
- *                    which the server converts once it knows the executable's load segments.
- *   NAMED            no executable; the address is the key of a name in the batch's side table (BPF
- *                    JIT code, ftrace trampolines: KERNEL_NAMED).
+ *                    kernel image: pc minus the running _text. With executable NONE: the raw pc
+ *                    (NATIVE: in no mapping; KERNEL: unknown module).
+ *   *_FILE_OFFSET    The address is a file offset, because the process ended before its program
+ *                    headers were read. The server converts it when it knows the load segments.
+ *   NAMED            No executable. The address is the key of a name in the batch's side table
+ *                    (BPF JIT code, ftrace trampolines: KERNEL_NAMED).
  */
 
 enum frame_kind {
@@ -24,20 +24,22 @@ enum frame_kind {
 };
 
 /*
- * Why a stack ends before its natural end. 0: it does not. Sentences are for people, in answers and
- * docs.
+ * Why a stack is incomplete. 0: it is complete. The sentences appear in answers and docs.
  */
 /* clang-format off */
-#define STACK_CUTS(X)                                                                                       \
-	X(NONE,           0, "complete",         "the stack reached its natural end")                       \
-	X(DEPTH,          1, "depth",            "more frames than one stack may hold")                     \
-	X(READ_FAULT,     2, "read-fault",       "a stack page was not resident")                           \
-	X(NO_MAPPING,     3, "no-mapping",       "a return address lies in no executable mapping")          \
-	X(BAD_FRAME,      4, "bad-frame",        "the frame pointer is misaligned or does not rise")        \
-	X(UNKNOWN,        5, "unknown-process",  "the process was not known yet: only what frame pointers gave") \
-	X(NO_USER_REGS,   6, "no-user-registers","the user registers could not be read")                   \
-	X(NO_ROW,         7, "no-unwind-row",    "no unwind row leads on, and the frame pointer is zero")  \
-	X(32_BIT,         8, "32-bit",           "a 32-bit program: only its innermost frame is known")
+#define STACK_CUTS(X)                                                                              \
+	X(NONE,         0, "complete",          "the stack reached its natural end")               \
+	X(DEPTH,        1, "depth",             "more frames than one stack may hold")             \
+	X(READ_FAULT,   2, "read-fault",        "a stack page was not resident")                   \
+	X(NO_MAPPING,   3, "no-mapping",        "a return address lies in no executable mapping")  \
+	X(BAD_FRAME,    4, "bad-frame",         "the frame pointer is misaligned or does not rise")\
+	X(UNKNOWN,      5, "unknown-process",                                                      \
+	  "the process was not known yet: only what frame pointers gave")                          \
+	X(NO_USER_REGS, 6, "no-user-registers", "the user registers could not be read")            \
+	X(NO_ROW,       7, "no-unwind-row",                                                        \
+	  "no unwind row leads on, and the frame pointer is zero")                                 \
+	X(32_BIT,       8, "32-bit",                                                               \
+	  "a 32-bit program: only its innermost frame is known")
 /* clang-format on */
 
 enum stack_cut {
@@ -47,7 +49,7 @@ enum stack_cut {
 		STACK_CUT_END,
 };
 
-/* Deepest stack anywhere: kernel and user frames together. */
+/* Most frames of one stack, kernel and user frames together. */
 #define STACK_MAX_FRAMES 640
 
 const char *stack_cut_name(unsigned int cut);

@@ -33,8 +33,8 @@ uint64_t hash_seed(void)
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		return seed;
-	/* Only before the kernel's generator is ready, early at boot: still not the same on every
-	 * host. */
+	/* Early at boot the kernel's generator is not ready. The time and the address still differ
+	 * between hosts. */
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&seed;
 }
@@ -75,7 +75,7 @@ int hex_decode(const char *text, size_t length, void *ret_data, size_t capacity)
 		return -EINVAL;
 	if (length / 2 > capacity || length / 2 > INT32_MAX)
 		return -ENOSPC;
-	/* Look at all digits first: the output stays untouched on failure. */
+	/* Check all digits first, because the output must not change on failure. */
 	for (size_t i = 0; i < length; i++)
 		if (hex_digit_value(text[i]) < 0)
 			return -EINVAL;

@@ -17,8 +17,8 @@ bool hash128_equal(const struct hash128 *a, const struct hash128 *b);
 uint64_t hash64_of(const void *data, size_t size);
 
 /*
- * For tables in memory whose keys others choose: with a seed of its own per table nobody can
- * prepare keys that collide. hash_seed() draws a new one each time; hashes with a seed are never
+ * For tables in memory with keys that others choose: each table has a random seed, so nobody can
+ * prepare keys that collide. hash_seed() returns a new seed on each call. Seeded hashes are never
  * stored.
  */
 uint64_t hash_seed(void);
@@ -28,7 +28,7 @@ uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed);
 void hex_encode(const void *data, size_t size, char *ret_text);
 
 /*
- * Decodes exactly @length hex digits (either case; must be even). The number of bytes, -EINVAL, or
- * -ENOSPC.
+ * Decodes @length hex digits of either case. Returns the number of bytes; -EINVAL: @length is odd,
+ * or a character is no digit; -ENOSPC: more than @capacity bytes.
  */
 int hex_decode(const char *text, size_t length, void *ret_data, size_t capacity);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two parallel arrays: tags (32 bits of the hash, 0 for an empty slot), which probing reads, and
+ * items (key, then value), which are read only if the tag matches. A removal leaves no tombstone:
+ * later items of the same run move back.
+ *
+ * Each table has a random seed: nobody can prepare keys that collide, and copying one table into
+ * another in slot order does not cluster the items.
+ */
+
 #include "common/hash_table.h"
 
 #include <string.h>
 
 #include "common/hash.h"
 
-/*
- * Two parallel arrays: tags (32 bits of the hash, 0 for an empty slot) that probing runs over, and
- * items (key, then value) that are looked at only when the tag matches. A removed item leaves no
- * tombstone: later items of its run move back.
- *
- * Every table draws its own seed, so that no sender of keys can prepare collisions, and copying one
- * table into another in slot order does not cluster.
- */
-
 #define HASH_TABLE_FIRST_SLOTS ((size_t)16)
-/* Tags have 32 bits, and they give the home slot. */
+/* The home slot is computed from the tag, which has 32 bits. */
 #define HASH_TABLE_MAX_SLOTS ((size_t)1 << 31)
 
 struct hash_table {
@@ -30,7 +30,7 @@ struct hash_table {
 	size_t count;
 };
 
-/* Of an object of @size bytes: sizes of 8 and more may hold pointers. */
+/* Alignment of an object of @size bytes, which may contain pointers from 8 bytes on. */
 static size_t alignment_of_size(size_t size)
 {
 	if (size >= 8)
@@ -93,7 +93,7 @@ static size_t next_slot(const struct hash_table *table, size_t slot)
 	return (slot + 1) & (table->n_slots - 1);
 }
 
-/* The slot of @key, or the empty one where it would go. There is always an empty slot. */
+/* The slot of @key, or the empty slot for it. The table always has an empty slot. */
 static size_t probe(const struct hash_table *table, const void *key, uint32_t tag)
 {
 	size_t slot = tag & (table->n_slots - 1);
@@ -156,7 +156,7 @@ static int grow(struct hash_table *table)
 	return 0;
 }
 
-/* Three quarters full: beyond, the runs of linear probing get long. */
+/* Above three quarters, the runs of linear probing become long. */
 static bool is_full(const struct hash_table *table)
 {
 	return table->count >= table->n_slots / 4 * 3;
@@ -202,7 +202,7 @@ static void remove_slot(struct hash_table *table, size_t hole)
 	     slot = next_slot(table, slot)) {
 		size_t home = table->tags[slot] & mask;
 
-		/* It may move back to the hole unless its home lies behind the hole. */
+		/* The item cannot move to the hole if its home slot lies after the hole. */
 		if (((slot - home) & mask) < ((slot - hole) & mask))
 			continue;
 		table->tags[hole] = table->tags[slot];
@@ -255,7 +255,7 @@ bool hash_table_next(const struct hash_table *table, size_t *cursor, const void 
 void hash_table_remove_at_cursor(struct hash_table *table, size_t *cursor)
 {
 	assert(*cursor > 0 && *cursor <= table->n_slots && table->tags[*cursor - 1] != 0);
-	/* Items not seen yet only move back to slots from here on: look at this slot again. */
+	/* Later items may move to this slot, but to none before it: visit this slot again. */
 	--*cursor;
 	remove_slot(table, *cursor);
 }

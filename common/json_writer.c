@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text is copied in runs: one append copies all bytes up to the next character that needs an
+ * escape. An answer contains a hundred thousand names, and most of them are one run.
+ */
+
 #include "common/json_writer.h"
 
 #include <inttypes.h>
@@ -7,11 +12,6 @@
 #include <stdlib.h>
 
 #include "common/utf8.h"
-
-/*
- * Text is copied in runs: everything between two characters that need an escape goes out in one
- * append. An answer holds a hundred thousand names, and nearly all of them are one run.
- */
 
 #define REPLACEMENT_CHARACTER "\xef\xbf\xbd"
 
@@ -71,13 +71,13 @@ static bool needs_escape(uint8_t byte)
 	return byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\';
 }
 
-/* U+0080 to U+009F, which command some terminals. */
+/* U+0080 to U+009F, which some terminals interpret as commands. */
 static bool is_c1_control(const uint8_t *text, size_t size)
 {
 	return size >= 2 && text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0;
 }
 
-/* The length of the longest start of @text that may stand in JSON as it is. */
+/* Length of the longest prefix of @text that needs no escape. */
 static size_t plain_run_length(const uint8_t *text, size_t size)
 {
 	size_t i = 0;
@@ -99,7 +99,7 @@ static size_t plain_run_length(const uint8_t *text, size_t size)
 	return i;
 }
 
-/* Returns how many bytes of @text, 1 or 2, the escape stands for. */
+/* Escapes one character. Returns the number of bytes of @text that it replaces, 1 or 2. */
 static size_t append_escaped(struct bytes *out, const uint8_t *text, size_t size)
 {
 	static const char short_escapes[128] = {
@@ -189,13 +189,15 @@ void json_double(struct json_writer *json, double value)
 {
 	char text[32];
 
-	/* JSON has no word for these. */
+	/* JSON has no infinities and no NaN. */
 	if (!isfinite(value)) {
 		json_null_value(json);
 		return;
 	}
-	/* 15 digits are always exact in text, 17 are always exact in binary: take the short form
-	 * where it is enough. */
+	/*
+	 * 17 digits represent every double exactly. Print 15 digits if they do too, because they
+	 * are shorter and free of rounding noise.
+	 */
 	snprintf(text, sizeof(text), "%.15g", value);
 	if (strtod(text, NULL) != value)
 		snprintf(text, sizeof(text), "%.17g", value);

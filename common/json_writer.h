@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Streaming JSON into a byte buffer; commas and nesting are kept by the writer. Invalid UTF-8
- * becomes U+FFFD, and control characters are escaped, so that the output is always valid JSON (RFC
- * 8259). DEL and U+0080 to U+009F are escaped too: a terminal that the JSON is printed on may obey
- * them. Errors are those of the buffer: check bytes_error() at the end.
+ * Writes JSON (RFC 8259) into a byte buffer. The writer tracks the nesting and adds the commas. It
+ * replaces invalid UTF-8 by U+FFFD and escapes control characters, so the output is always valid.
+ * It also escapes DEL and U+0080 to U+009F, because a terminal may interpret them. The buffer keeps
+ * errors: check bytes_error() at the end.
  */
 
 #include "common/bytes.h"
@@ -33,10 +33,10 @@ void json_int(struct json_writer *json, int64_t value);
 void json_uint(struct json_writer *json, uint64_t value);
 void json_double(struct json_writer *json, double value);
 void json_bool(struct json_writer *json, bool value);
-/* Not json_null(): jansson has one, and ours would take its place inside of jansson too. */
+/* Not named json_null(): it would replace the function of that name inside jansson. */
 void json_null_value(struct json_writer *json);
 
-/* key + value in one call */
+/* Write a key and its value. */
 void json_key_text(struct json_writer *json, const char *key, const char *text);
 void json_key_int(struct json_writer *json, const char *key, int64_t value);
 void json_key_uint(struct json_writer *json, const char *key, uint64_t value);

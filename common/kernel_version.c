@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debian: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)". Ubuntu: "Ubuntu
- * 6.2.0-39.40~22.04.1-generic 6.2.16".
+ * Debian's `uname -v`: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)".
+ * Ubuntu's version_signature: "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16".
  */
+
 #include "common/kernel_version.h"
 
 #include <stdio.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line is built on the stack and written by one write(2), so that lines of several threads, or of
+ * a child with the same stderr, never mix. Control characters are replaced by '?', because names
+ * come from others and must not forge lines.
+ */
+
 #include "common/log.h"
 
 #include <stdarg.h>
@@ -10,13 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/*
- * A line is put together on the stack and leaves in one write(2), so that lines of several threads
- * (and of a child with the same stderr) never mix. Control characters in it become '?': names come
- * from strangers and must not forge lines.
- */
-
-/* Pipes take up to PIPE_BUF (4096) bytes in one piece. */
+/* write() to a pipe is atomic up to PIPE_BUF (4096) bytes. */
 #define LOG_LINE_SIZE 4096
 
 #define CUT_MARK "..."
@@ -56,8 +56,10 @@ bool log_level_from_name(const char *name, enum log_level *ret_level)
 	return false;
 }
 
-/* The variable is inherited by children with another stderr; its value says which file is meant
- * (systemd.exec(5)). */
+/*
+ * A child inherits the variable even if its stderr is another file, so the device and inode in the
+ * value must match (systemd.exec(5)).
+ */
 static bool stderr_is_the_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -102,7 +104,7 @@ printf_like(2, 0) static void write_line(enum log_level level, const char *forma
 	}
 	hide_control_characters(line, length);
 	line[length++] = '\n';
-	/* There is nobody to tell when stderr is gone. */
+	/* An error of stderr cannot be reported anywhere. */
 	if (write(STDERR_FILENO, line, length) < 0)
 		return;
 }

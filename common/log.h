@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * One line per event to stderr: "<level> message". With the journal on stderr (JOURNAL_STREAM is
- * set) the level travels as the "<N>" prefix that systemd understands.
+ * Writes one line per event to stderr: the level and the message. If stderr is the journal
+ * (JOURNAL_STREAM is set), the level is written as systemd's prefix "<N>".
  *
  * A message names the object (in single quotes), the attempt, the cause and the consequence, in
- * lower case and without a full stop. %m in the format prints the error given to the _errno
+ * lower case and without a full stop. %m in the format prints the error passed to the _errno
  * variants. Thread-safe.
  */
 
@@ -24,14 +24,14 @@ enum log_level {
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 
-/* "error", "warn", "info", "debug". Returns false for any other text. */
+/* "error", "warn", "info", "debug". Returns false for other texts. */
 bool log_level_from_name(const char *name, enum log_level *ret_level);
 
 void log_write(enum log_level level, const char *format, ...) printf_like(2, 3);
 
 /*
- * @error is a positive or negative errno; %m prints it. Returns -abs(@error), so: return
- * log_error_errno(r, ...).
+ * @error is a positive or negative errno, which %m prints. Returns -abs(@error), so that a caller
+ * can write: return log_error_errno(r, ...).
  */
 int log_write_errno(enum log_level level, int error, const char *format, ...) printf_like(3, 4);
 

@@ -24,7 +24,7 @@ int metrics_print(const char *prefix, const struct metric_row *rows, _Atomic uin
 	for (size_t i = 0; i < count; i++) {
 		const struct metric_row *row = &rows[i];
 
-		/* The format wants one HELP and TYPE per name, before its first row. */
+		/* The format requires one HELP and one TYPE per name, before its first row. */
 		if (i == 0 || strcmp(rows[i - 1].name, row->name) != 0)
 			print_help(prefix, row, out);
 		bytes_append_format(out, "%s%s", prefix, row->name);

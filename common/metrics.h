@@ -4,8 +4,8 @@
 /*
  * Counters and gauges from a metrics.def table, printed in the Prometheus text format 0.0.4.
  *
- * A program lists its metrics as X(ID, "name", COUNTER|GAUGE, "label=\"value\",..." or "", "help");
- * rows of one name stand together. Values are atomics: any thread may add.
+ * A program lists its metrics as X(ID, "name", COUNTER|GAUGE, "label=\"value\",..." or "", "help").
+ * Rows with the same name are adjacent. Values are atomic: any thread may change them.
  */
 
 #include <stdatomic.h>
@@ -39,6 +39,6 @@ static inline uint64_t metric_get(_Atomic uint64_t *values, unsigned int id)
 	return atomic_load_explicit(&values[id], memory_order_relaxed);
 }
 
-/* @prefix is e.g. "hearth_agent_". */
+/* @prefix is "hearth_agent_" or similar. 0, or the error of @out. */
 int metrics_print(const char *prefix, const struct metric_row *rows, _Atomic uint64_t *values,
 		  size_t count, struct bytes *out);

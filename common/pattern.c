@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts may contain any bytes: invalid UTF-8 matches nothing, but the text around it can match.
+ * PCRE2's interpreter is used instead of its JIT, which has no depth and heap limits and needs
+ * memory that is writable and executable.
+ */
+
 #include "common/pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/*
- * Texts may be any bytes: invalid UTF-8 in them matches nothing, but what stands around it does.
- * The interpreter is used and not the JIT, which knows neither depth nor heap limits and needs
- * memory that is both written and executed.
- */
-
-/* Longer ones are no one's filter. */
+/* Longer than any filter in practice. */
 #define MAX_PATTERN_BYTES 16384
 
-/* Calls of the matcher for one text: some ten milliseconds at worst. Ordinary patterns need less
- * than a thousand. */
+/*
+ * Internal calls of PCRE2's match() per text, which take some ten milliseconds. Ordinary patterns
+ * need fewer than a thousand.
+ */
 #define MATCH_LIMIT 1000000
 
-/* Backtracking points kept at a time, some 150 bytes each; the heap limit (KiB) holds about that
- * many. */
+/*
+ * Backtracking points held at the same time, of about 150 bytes each. The heap limit is about the
+ * size of this many points.
+ */
 #define DEPTH_LIMIT    50000
 #define HEAP_LIMIT_KIB 8192
 
@@ -97,7 +101,7 @@ struct pattern *pattern_free(struct pattern *pattern)
 
 int pattern_matches(const struct pattern *pattern, const char *text, size_t length)
 {
-	/* One pair of offsets: nobody asks for groups. */
+	/* One pair of offsets, because no caller needs groups. */
 	scoped(scoped_free_match_data) pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	int r;
 

@@ -28,14 +28,18 @@ int pieced_file_write(int fd, const struct pieced_range *ranges, size_t n_ranges
 	for (size_t i = 0; i < n_ranges; i++)
 		header.size += ranges[i].size;
 	r = write_all(fd, &header, sizeof(header));
-	for (size_t i = 0; i < n_ranges && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_ranges; i++) {
 		struct pieced_range range = ranges[i];
 
 		if (!range.of_source)
 			range.offset += bytes_offset(n_ranges);
 		r = write_all(fd, &range, sizeof(range));
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : write_all(fd, bytes, n_bytes);
+	return write_all(fd, bytes, n_bytes);
 }
 
 static int size_of(int fd, uint64_t *ret_size)
@@ -55,10 +59,12 @@ int pieced_file_open(int fd, int source_fd, struct pieced_file *ret_file)
 	int r;
 
 	r = size_of(fd, &own_size);
-	if (r == 0)
-		r = size_of(source_fd, &source_size);
-	if (r == 0)
-		r = pread_all(fd, &header, sizeof(header), 0);
+	if (r < 0)
+		return r;
+	r = size_of(source_fd, &source_size);
+	if (r < 0)
+		return r;
+	r = pread_all(fd, &header, sizeof(header), 0);
 	if (r < 0)
 		return r == -ENODATA ? -EBADMSG : r;
 	if (header.magic != MAGIC || header.n_ranges > own_size / sizeof(struct pieced_range) ||

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * A file that is put together from ranges of two others when it is read: of a source, and of the
- * pieced file, which has the list of ranges and the bytes that the source lacks.
+ * A pieced file describes a file as a list of ranges of two files: of a source, and of the pieced
+ * file, which also contains the bytes that the source lacks. The reader assembles the described
+ * file.
  *
- * A sandboxed process that parses the source writes the pieced file. The reader reads bytes only:
- * it trusts nothing in the file, holds one piece in memory, and never returns more than the size
- * that it checked when it opened the file.
+ * A sandboxed process that parses the source writes the pieced file. The reader does not trust it:
+ * it holds one range in memory, and checks the offset of each range when it reads it.
  *
  *   struct pieced_header, struct pieced_range[n_ranges], bytes
  *
@@ -19,32 +19,35 @@
 /* A range of one of the two files. */
 struct pieced_range {
 	uint64_t size; /* at least 1 */
-	/* writing, not of_source: in the given bytes; in the file: in the pieced file */
+	/*
+	 * of_source: in the source. Else, as an argument of pieced_file_write(): in @bytes; in the
+	 * file: in the pieced file.
+	 */
 	uint64_t offset;
-	uint64_t of_source; /* 1: of the source; 0: of the pieced file */
+	uint64_t of_source; /* 1: range of the source; 0: of the pieced file */
 };
 
-/* Writes all of it into the empty file @fd. 0 or negative errno. */
+/* Writes a pieced file into the empty file @fd. 0 or negative errno. */
 int pieced_file_write(int fd, const struct pieced_range *ranges, size_t n_ranges, const void *bytes,
 		      size_t n_bytes);
 
 struct pieced_file {
 	int fd, source_fd; /* borrowed */
-	uint64_t size;     /* of the file that is read */
+	uint64_t size;     /* of the described file, according to the header */
 	uint64_t n_ranges;
-	uint64_t n_begun;          /* ranges read so far, or being read */
-	struct pieced_range range; /* the rest of the last of them */
+	uint64_t n_begun;          /* ranges read completely or partly */
+	struct pieced_range range; /* the unread rest of the last of them */
 };
 
 /*
- * 0; -EBADMSG: it is malformed, or the result would be larger than both files together; another
- * negative errno.
+ * Reads the header. 0; -EBADMSG: malformed, or the described file is larger than both files
+ * together; another negative errno.
  */
 int pieced_file_open(int fd, int source_fd, struct pieced_file *ret_file);
 
 /*
- * The next @size bytes. -ENODATA: a file has been cut short, or the ranges end before; another
- * negative errno.
+ * Reads the next @size bytes. 0; -ENODATA: one of the files is truncated, or the ranges end before;
+ * another negative errno.
  */
 int pieced_file_read(struct pieced_file *file, void *buffer, size_t size);
 

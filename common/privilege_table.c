@@ -6,7 +6,7 @@
 #include "common/base.h"
 #include "common/capabilities.h"
 
-/* The words of privileges.def. */
+/* Names used in privileges.def. */
 #define REQUIRED PRIVILEGE_IS_REQUIRED
 #define DEGRADES PRIVILEGE_DEGRADES
 #define SILENT   PRIVILEGE_IS_SILENT

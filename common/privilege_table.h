@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The capabilities that the agent uses (common/privileges.def), for the agent, which asks for them,
- * and for the command that examines a host.
+ * The capabilities that the agent uses (common/privileges.def). The agent checks that it has them,
+ * and the `hearth` command checks a host for them.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ enum privilege_time {
 
 struct privilege_row {
 	uint64_t bit;
-	uint64_t alternative; /* that the kernel accepts in its stead; the same bit: none */
+	uint64_t alternative; /* accepted by the kernel instead; the same bit: none */
 	const char *name;     /* without CAP_ */
 	const char *loss;     /* what is lost without it */
 	enum privilege_need need;
@@ -42,14 +42,14 @@ const struct privilege_row *privilege_row(enum privilege privilege);
 bool privilege_is_in(enum privilege privilege, uint64_t permitted);
 
 /*
- * kernel.perf_event_paranoid: Debian's and Ubuntu's kernels know values above 2 (Debian's default
- * is 3), at which perf_event_open() asks for CAP_SYS_ADMIN: CAP_PERFMON does not help.
+ * kernel.perf_event_paranoid: Debian's and Ubuntu's kernels accept values above 2 (Debian's default
+ * is 3), with which perf_event_open() requires CAP_SYS_ADMIN. CAP_PERFMON is not enough.
  */
 #define PARANOID_BEYOND_PERFMON 3
 
 /*
- * Inodes of /proc/PID/ns/{user,pid} of the host's namespaces: include/linux/proc_ns.h, the same
- * since Linux 3.8.
+ * Inodes of /proc/PID/ns/{user,pid} of the initial namespaces, unchanged since Linux 3.8
+ * (include/linux/proc_ns.h).
  */
 #define INITIAL_USER_NAMESPACE 0xeffffffdu
 #define INITIAL_PID_NAMESPACE  0xeffffffcu

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three fences, of which each alone would keep a process from the rest of the machine: limits,
- * Landlock with no access at all (by system call, libc has none), and a list of system calls.
+ * Three restrictions, each of which alone isolates the process: resource limits, a Landlock ruleset
+ * without any access (by system call, because libc has no wrapper), and a list of system calls.
  */
 
 #include "common/sandbox.h"
@@ -30,41 +30,44 @@ static int set_limit(int resource, uint64_t soft, uint64_t hard)
 
 static int set_limits(const struct sandbox_rules *rules)
 {
+	const uint64_t max_files = rules->serves ? SANDBOX_MAX_FILES : 0;
 	int r;
 
 	r = set_limit(RLIMIT_CORE, 0, 0);
-	if (r == 0)
-		r = set_limit(RLIMIT_FSIZE, rules->written_bytes, rules->written_bytes);
-	/* The soft limit says what it was; the hard one ends who does not listen. */
-	if (r == 0)
-		r = set_limit(RLIMIT_CPU, rules->cpu_s, rules->cpu_s + 1);
+	if (r < 0)
+		return r;
+	r = set_limit(RLIMIT_FSIZE, rules->written_bytes, rules->written_bytes);
+	if (r < 0)
+		return r;
+	/* At the soft limit the kernel sends SIGXCPU, at the hard limit SIGKILL. */
+	r = set_limit(RLIMIT_CPU, rules->cpu_s, rules->cpu_s + 1);
+	if (r < 0)
+		return r;
 	/* AddressSanitizer reserves terabytes. */
-	if (r == 0 && !SANITIZED)
+	if (!SANITIZED)
 		r = set_limit(RLIMIT_AS, rules->address_space_bytes, rules->address_space_bytes);
-	/* Those that are open stay so. */
-	if (r == 0)
-		r = set_limit(RLIMIT_NOFILE, rules->serves ? SANDBOX_MAX_FILES : 0,
-			      rules->serves ? SANDBOX_MAX_FILES : 0);
-	return r;
+	if (r < 0)
+		return r;
+	/* Descriptors that are already open stay open. */
+	return set_limit(RLIMIT_NOFILE, max_files, max_files);
 }
 
-/* ---- Landlock ----------------------------------------------------------------------------------
- */
+/* ---- Landlock ---- */
 
 #ifndef LANDLOCK_CREATE_RULESET_VERSION
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
 #endif
 
-/* As of version 6 of the interface; earlier ones take the beginning of it. */
+/* Version 6 of the interface. Earlier versions use the first fields only. */
 struct ruleset {
 	uint64_t handled_access_fs;
-	uint64_t handled_access_net; /* since 4: bind and connect of TCP */
-	uint64_t scoped;             /* since 6: abstract UNIX sockets, signals */
+	uint64_t handled_access_net; /* since version 4: bind and connect of TCP */
+	uint64_t scoped;             /* since version 6: abstract UNIX sockets, signals */
 };
 
 static struct ruleset everything(long version, size_t *ret_size)
 {
-	/* Rights there are: 13 at first, then refer, truncate (3), ioctl of devices (5). */
+	/* Version 1 has 13 rights; 2 adds refer, 3 truncate, 5 ioctl of devices. */
 	unsigned int n_fs = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13;
 
 	*ret_size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
@@ -75,7 +78,7 @@ static struct ruleset everything(long version, size_t *ret_size)
 	};
 }
 
-/* 1 done, 0 the kernel does not have it or has it turned off. */
+/* 1: done, 0: the kernel lacks Landlock or has disabled it, or negative errno. */
 static int enter_landlock(void)
 {
 	long version =
@@ -93,10 +96,9 @@ static int enter_landlock(void)
 	return syscall(SYS_landlock_restrict_self, fd, 0U) < 0 ? -errno : 1;
 }
 
-/* ---- system calls ------------------------------------------------------------------------------
- */
+/* ---- system calls ---- */
 
-/* Without conditions: memory, time, threads that wait for each other, the end. */
+/* Allowed with any arguments: memory, time, waits between threads, exit. */
 static const int plain_calls[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
@@ -122,11 +124,11 @@ static const int plain_calls[] = {
 	SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
 	SCMP_SYS(restart_syscall),
-	SCMP_SYS(sysinfo),           /* qsort() asks how much memory there is */
-	SCMP_SYS(sched_getaffinity), /* a sanitizer asks about each thread */
+	SCMP_SYS(sysinfo),           /* qsort() reads the size of the memory */
+	SCMP_SYS(sched_getaffinity), /* AddressSanitizer calls it for each thread */
 };
 
-/* Its flags are in memory, where no filter sees them; libc then uses clone. */
+/* A filter cannot see the flags of clone3, which are in memory. On ENOSYS libc uses clone. */
 static const int absent_calls[] = { SCMP_SYS(clone3) };
 
 static const struct system_call_list call_lists[] = {
@@ -136,19 +138,19 @@ static const struct system_call_list call_lists[] = {
 	  .n_calls = ARRAY_SIZE(absent_calls) },
 };
 
-/* Rows at the end of the table below that only a process that serves has. */
+/* The last rows of the table below, for a process with sandbox_rules.serves only. */
 #define N_SERVICE_ROWS 4
 
-/* 1 done, 0 the kernel does not have it. */
+/* 1: done, 0: the kernel lacks seccomp, or negative errno. */
 static int enter_seccomp(const struct sandbox_rules *rules)
 {
-	/* A name demangled on a larger stack: a thread, never a process. */
+	/* Names are demangled by a thread with a larger stack. No processes may be created. */
 	const scmp_datum_t thread =
 		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 	const scmp_datum_t out = (scmp_datum_t)rules->out_fd;
 	const struct system_call_condition conditions[] = {
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
-		/* Where assert() writes to; without it one could not tell what ended it. */
+		/* assert() writes its message to stderr. */
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO, 0) },
 		{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(mprotect), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
@@ -156,7 +158,7 @@ static int enter_seccomp(const struct sandbox_rules *rules)
 		{ SCMP_SYS(clone), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
 		{ SCMP_SYS(tgkill), SCMP_ACT_ALLOW,
 		  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
-		/* Messages on the socket, and writing to the descriptors that it brings. */
+		/* Messages on the socket, and writes to the received descriptors. */
 		{ SCMP_SYS(recvmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		{ SCMP_SYS(sendmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_GT, out, 0) },
@@ -179,7 +181,7 @@ int sandbox_enter(const struct sandbox_rules *rules)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Nobody else may look into it or at its descriptors. */
+	/* No other process of this user may read its memory or its descriptors. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	if (!(rules->without & SANDBOX_LANDLOCK))
@@ -213,7 +215,7 @@ int sandbox_end_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -errno;
-	/* It may have ended before. */
+	/* The parent may have ended before the call. */
 	return getppid() == parent ? 0 : -ESRCH;
 }
 

@@ -2,52 +2,58 @@
 #pragma once
 
 /*
- * A process that gives up what its work does not need, for work on bytes that somebody sent. From
- * then on it can calculate, read the descriptors that it has, write to one of them, and end; what
- * else it tries kills it. To be called by a process made for this work alone, before it has read
- * any of those bytes, while it has one thread.
+ * Restricts a process that parses bytes of others. Afterwards the process can compute, read its
+ * open descriptors, write to one of them, and exit. The kernel kills it if it makes any other
+ * system call. Call it in a process that was created for this work only, before it reads any of
+ * those bytes, and while it has one thread.
  */
 
 #include <sys/types.h>
 
 #include "common/base.h"
 
-/* What a kernel may not have. */
+/* Restrictions that a kernel may lack. */
 enum sandbox_fence {
 	SANDBOX_LANDLOCK = 1 << 0,
 	SANDBOX_SECCOMP = 1 << 1,
 };
 
-/* Most descriptors of a process that serves (struct sandbox_rules). */
+/* Most open descriptors of a process with sandbox_rules.serves. */
 #define SANDBOX_MAX_FILES 16
 
 struct sandbox_rules {
-	int out_fd;  /* the only one that may be written to, besides 2 */
-	bool serves; /* out_fd is a socket that brings descriptors: the process may write to those
-					 above out_fd, and may have SANDBOX_MAX_FILES in all */
-	uint64_t address_space_bytes; /* more: no memory */
-	uint64_t written_bytes;       /* per file; more: SIGXFSZ */
-	uint64_t cpu_s;               /* more: SIGXCPU */
-	unsigned int without;         /* enum sandbox_fence, or-ed: so that tests see each alone */
+	int out_fd; /* the only descriptor that may be written to, besides stderr */
+	/*
+	 * out_fd is a socket from which the process receives descriptors. It may write to all
+	 * descriptors above out_fd, and have SANDBOX_MAX_FILES in total.
+	 */
+	bool serves;
+	uint64_t address_space_bytes; /* beyond it, allocations fail */
+	uint64_t written_bytes;       /* per file; beyond it: SIGXFSZ */
+	uint64_t cpu_s;               /* beyond it: SIGXCPU */
+	unsigned int without;         /* mask of enum sandbox_fence to omit, for tests */
 };
 
 /*
- * Gives up, for good. Returns the fences that there are not, or-ed; limits hold in any case. A
- * negative errno: something failed that should be there; the process is not to go on.
+ * Restricts the process permanently. Returns the mask of the fences that the kernel lacks; resource
+ * limits are always set. Negative errno: a restriction failed, and the process must exit.
  */
 int sandbox_enter(const struct sandbox_rules *rules);
 
 /*
- * Becomes the user nobody, if the process is root, and gives up all capabilities. 0 or negative
- * errno. A change of user undoes sandbox_end_with_parent(), which must be called afterwards.
+ * Changes to the user nobody, if the process is root, and drops all capabilities. 0 or negative
+ * errno. Call it before sandbox_end_with_parent(), because a change of user clears that setting.
  */
 int sandbox_drop_user(void);
 
-/* Ends with the thread that started us, however that ends. -ESRCH: @parent is gone already. */
+/*
+ * Makes the kernel kill this process when the thread that created it ends. 0; -ESRCH: @parent has
+ * already ended; another negative errno.
+ */
 int sandbox_end_with_parent(pid_t parent);
 
 /*
- * First to go when memory is short. No niceness: names that nobody waits for are not made, and on a
- * busy host a nice helper would not get to them.
+ * Makes the process the first victim of the OOM killer. Does not lower its CPU priority: queries
+ * wait for its work, and on a busy host a process of low priority would not finish it.
  */
 void sandbox_yield_to_others(void);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Whether AddressSanitizer is compiled in, with gcc or clang. It reserves terabytes of address
- * space and makes system calls of its own.
+ * Whether gcc or clang compiled the program with AddressSanitizer, which reserves terabytes of
+ * address space and makes additional system calls.
  */
 
 #if defined(__has_feature)

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Ownership that ends with the scope (the GNU cleanup attribute).
+ * Frees or closes a variable at the end of its scope, by the GNU attribute cleanup.
  *
  *   scoped(stack_table_freep) struct stack_table *table = NULL;
  *   scoped_fd int fd = open(...);
- *   *ret_table = take_ptr(table);          -- hands the object over; the scope no longer frees it
+ *   *ret_table = take_ptr(table);          -- transfers ownership; the scope no longer frees it
  *
- * Every x_free() takes NULL and returns NULL; DEFINE_SCOPED makes x_freep() from it.
+ * Every x_free() accepts NULL and returns NULL. DEFINE_SCOPED() defines x_freep(), which calls it.
  */
 
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A quote within quotes: end them, the quote, begin them again. */
+/* A single quote within single quotes: closes them, adds an escaped quote, opens them again. */
 #define QUOTE "'\\''"
 
-/* What no shell reads as anything but itself. */
+/* No shell interprets any character of @word. */
 static bool is_plain(const char *word)
 {
 	for (const char *c = word; *c; c++) {
@@ -29,7 +29,7 @@ static size_t append(char *text, size_t used, size_t size, const char *piece)
 
 void shell_word_append(const char *word, char *text, size_t size)
 {
-	/* Quotes that are opened are closed also where the word is cut. */
+	/* Reserves a byte for the closing quote of a truncated word. */
 	size_t size_within = size > 1 ? size - 1 : size;
 	size_t used = strlen(text);
 

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Words of a command that is printed for people to copy into a shell. They may come from others: a
- * file's name that an agent reports must not become a command.
+ * Quotes words of a command that is printed for users to copy into a shell. Words may come from
+ * others: the name of a file that an agent reports must not run a command.
  */
 
 #include "common/base.h"
 
 /*
- * Appends @word to the text in @text (of @size bytes), in quotes where a shell would read it
- * otherwise. Control characters become '?'. What does not fit is cut.
+ * Appends @word to @text, a buffer of @size bytes. Quotes it if a shell would interpret it.
+ * Replaces control characters by '?'. Truncates a word that does not fit.
  */
 void shell_word_append(const char *word, char *text, size_t size);

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts are stored one after another in chunks of an arena, because the arena would round each of
+ * them up to 16 bytes. A hash table of {tag, id} finds them; its tag is compared before the text.
+ * Tags are seeded per table: the authors of programs choose the names of functions and processes,
+ * and prepared collisions would make interning n names cost n * n.
+ */
+
 #include "common/string_table.h"
 
 #include <string.h>
@@ -6,13 +13,6 @@
 #include "common/arena.h"
 #include "common/hash.h"
 #include "common/vec.h"
-
-/*
- * Texts stand one behind the other in chunks of an arena (which would round each of them up to 16
- * bytes). A hash table of {tag, id} finds them; comparing the tag first spares the look at the
- * text. Tags are seeded per table: names of functions and processes are chosen by whoever wrote the
- * program, and prepared collisions would make a table of n names cost n * n.
- */
 
 #define TEXT_CHUNK_BYTES ((size_t)(16 * KIB))
 #define FIRST_SLOTS      ((size_t)64)
@@ -55,7 +55,7 @@ int string_table_new(size_t max_bytes, struct string_table **ret_table)
 	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
 	if (!table->slots)
 		return -ENOMEM;
-	/* max_bytes bounds the texts; the arena adds the ends of its chunks to them. */
+	/* max_bytes bounds the texts. The arena also holds the unused ends of chunks. */
 	r = arena_new(SIZE_MAX, &table->arena);
 	if (r < 0)
 		return r;
@@ -101,7 +101,7 @@ static bool text_equals(const struct string_table *table, string_id id, const ch
 	return interned->length == length && memcmp(interned->text, text, length) == 0;
 }
 
-/* The slot of @text, or the empty one where it would go. */
+/* The slot of @text, or the empty slot for it. */
 static struct string_slot *probe(const struct string_table *table, const char *text, size_t length,
 				 uint32_t tag)
 {
@@ -214,7 +214,7 @@ size_t string_table_longest_run(const struct string_table *table)
 	size_t longest = 0;
 	size_t run = 0;
 
-	/* Twice around: a run may go over the end. There is always an empty slot. */
+	/* Two rounds, because a run may wrap around. The table always has an empty slot. */
 	for (size_t i = 0; i < 2 * table->n_slots; i++) {
 		run = table->slots[i & (table->n_slots - 1)].id_plus_one ? run + 1 : 0;
 		longest = MAX(longest, run);

@@ -4,8 +4,8 @@
 #include <sys/prctl.h>
 
 /*
- * Binary search over the calls, for kernels before 5.11, which do not remember what a filter always
- * allows.
+ * Makes the filter a binary search over the calls. Kernels before 5.11 run it for each call,
+ * because they do not cache which calls it always allows.
  */
 #define OPTIMIZE_BY_TREE 2
 
@@ -27,15 +27,23 @@ static int add_condition(scmp_filter_ctx context, const struct system_call_condi
 
 static int add_all(scmp_filter_ctx context, const struct system_call_filter *filter)
 {
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < filter->n_conditions && r == 0; i++)
-		if (filter->conditions[i].action != filter->default_action)
-			r = add_condition(context, &filter->conditions[i]);
-	for (size_t i = 0; i < filter->n_lists && r == 0; i++)
-		if (filter->lists[i].action != filter->default_action)
-			r = add_list(context, &filter->lists[i]);
-	return r;
+	for (size_t i = 0; i < filter->n_conditions; i++) {
+		if (filter->conditions[i].action == filter->default_action)
+			continue;
+		r = add_condition(context, &filter->conditions[i]);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < filter->n_lists; i++) {
+		if (filter->lists[i].action == filter->default_action)
+			continue;
+		r = add_list(context, &filter->lists[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int system_call_filter_load(const struct system_call_filter *filter)
@@ -49,8 +57,9 @@ int system_call_filter_load(const struct system_call_filter *filter)
 	if (!context)
 		return -ENOMEM;
 	/*
-	 * The first keeps kernels before 5.16 from slowing the process down, against an attack that
-	 * needs code of the attacker's choice. Neither attribute is there in every libseccomp.
+	 * CTL_SSB: kernels before 5.16 otherwise enable a slow mitigation against an attack that
+	 * needs code of the attacker in the process. Old versions of libseccomp lack these
+	 * attributes, so errors are ignored.
 	 */
 	(void)seccomp_attr_set(context, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, OPTIMIZE_BY_TREE);

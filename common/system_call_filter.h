@@ -2,22 +2,22 @@
 #pragma once
 
 /*
- * A seccomp filter, described by tables. It holds for the calling thread, and for all threads and
- * processes that this thread makes afterwards.
+ * A seccomp filter, described by tables. It applies to the calling thread, and to all threads and
+ * processes that this thread creates afterwards.
  */
 
 #include <seccomp.h>
 
 #include "common/base.h"
 
-/* Calls with one action, whatever their arguments are. */
+/* System calls with one action, for all arguments. */
 struct system_call_list {
 	uint32_t action; /* SCMP_ACT_... */
 	const int *calls;
 	size_t n_calls;
 };
 
-/* A call with an action that holds if an argument fulfils a condition. */
+/* A system call with an action that applies if an argument meets a condition. */
 struct system_call_condition {
 	int call;
 	uint32_t action;
@@ -25,8 +25,8 @@ struct system_call_condition {
 };
 
 /*
- * A table whose action is the default action is left out: libseccomp refuses rules that change
- * nothing.
+ * Lists and conditions with the default action are skipped, because libseccomp refuses rules that
+ * change nothing.
  */
 struct system_call_filter {
 	uint32_t default_action;
@@ -37,7 +37,7 @@ struct system_call_filter {
 };
 
 /*
- * The process needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. 1 loaded; 0: the kernel has no seccomp;
- * negative errno.
+ * Loads the filter. Requires PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. 1: loaded, 0: the kernel lacks
+ * seccomp, or negative errno.
  */
 int system_call_filter_load(const struct system_call_filter *filter);

@@ -27,7 +27,7 @@ size_t utf8_sequence_length(const uint8_t *text, size_t size)
 	if (size < length)
 		return 0;
 
-	/* Refuses overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	/* Excludes overlong forms, surrogates, and code points above U+10FFFF. */
 	if (first == 0xe0)
 		lowest = 0xa0;
 	else if (first == 0xf0)

@@ -2,26 +2,26 @@
 #pragma once
 
 /*
- * UTF-8 as Unicode 15 has it (table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
- * Protocol Buffers requires it of every string; names of threads, files and cgroups may hold any
- * bytes.
+ * Checks and repairs UTF-8 as defined by Unicode 15 (table 3-7): no overlong forms, no surrogates,
+ * nothing above U+10FFFF. Protocol Buffers requires valid UTF-8 in every string, but names of
+ * threads, files and cgroups may contain any bytes.
  */
 
 #include "common/base.h"
 
-/* U+FFFD, which stands for bytes that are no character. */
+/* U+FFFD, which replaces invalid bytes. */
 #define UTF8_REPLACEMENT      "\xef\xbf\xbd"
 #define UTF8_REPLACEMENT_SIZE (sizeof(UTF8_REPLACEMENT) - 1)
 
-/* Bytes of the character at @text, of which @size > 0 bytes are there; 0: it is none. */
+/* Bytes of the character at @text, which has @size > 0 bytes. 0: invalid. */
 size_t utf8_sequence_length(const uint8_t *text, size_t size);
 
-/* Bytes at the beginning of @text that are whole characters. */
+/* Length of the longest valid prefix of @text. */
 size_t utf8_valid_length(const char *text, size_t size);
 
 /*
- * Copies @text, each byte that belongs to no character replaced by U+FFFD, to @to, of which at most
- * @capacity bytes are written, whole characters only. Returns the bytes written; 3 * @size is
- * always enough room.
+ * Copies @text to @to and replaces each invalid byte by U+FFFD. Writes at most @capacity bytes, and
+ * whole characters only. Returns the number of bytes written. A capacity of 3 * @size is always
+ * enough.
  */
 size_t utf8_repair(const char *text, size_t size, char *to, size_t capacity);

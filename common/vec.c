@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The capacity grows by half: each item is moved O(1) times on average, and at most a third of the
+ * memory is unused.
+ */
+
 #include "common/vec.h"
 
 #include <stdlib.h>
-
-/* Growth by half: the items are moved O(1) times each, and at most a third of the memory is idle.
- */
 
 #define VEC_FIRST_ITEMS 8
 

@@ -22,7 +22,7 @@
 		size_t capacity;                                                                   \
 	}
 
-/* Makes room for @extra more items of @item_size bytes. 0 or -ENOMEM (also on overflow). */
+/* Allocates memory for @extra more items of @item_size bytes. 0 or -ENOMEM (also on overflow). */
 int vec_reserve_items(void **items, size_t count, size_t *capacity, size_t extra, size_t item_size);
 
 #define vec_reserve(vec, extra)                                                                    \

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compression is one call. Decompression streams into the growing buffer. If a frame's header gives
+ * the content size, that many bytes are reserved at once, up to the ceiling, and zstd decodes into
+ * them without a window.
+ */
+
 #include "common/zstd_frame.h"
 
 #include <zstd.h>
@@ -7,13 +13,9 @@
 #include "common/scoped.h"
 
 /*
- * Compression is one call. Decompression streams into the buffer as it grows, so that nothing is
- * allocated on the word of a header; where a frame tells its size, the buffer gets it at once and
- * zstd decodes into it without a window of its own.
+ * RFC 8878 §3.1.1.1.2 recommends that decoders support windows of 8 MiB. zstd itself refuses
+ * windows above 128 MiB by default.
  */
-
-/* RFC 8878 §3.1.1.1.2 asks every decoder to support windows of 8 MiB; beyond 128 MiB zstd itself
- * wants to be asked. */
 #define MIN_WINDOW_LOG 23
 #define MAX_WINDOW_LOG 27
 
@@ -42,7 +44,7 @@ int zstd_compress(struct bytes_view in, int level, struct bytes *out)
 	    ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)))
 		return -ENOMEM;
 
-	/* A ceiling below the bound may still be enough for what comes out. */
+	/* The output may fit although the ceiling is below the bound. */
 	room = MIN(bound, out->ceiling - out->size);
 	r = bytes_reserve(out, room);
 	if (r < 0)
@@ -67,7 +69,7 @@ static int window_log_for(size_t ceiling)
 	return log;
 }
 
-/* What to make room for before the next piece. */
+/* Bytes to reserve before a frame is decoded. */
 static size_t expected_size(struct bytes_view in, size_t room)
 {
 	unsigned long long content_size = ZSTD_getFrameContentSize(in.data, in.size);
@@ -83,9 +85,9 @@ static int decode_error(size_t code)
 }
 
 /*
- * Decodes one piece of the input into the room that is left. Without room it decodes into a byte
- * beside: what remains of a frame may be its checksum only. 0 at the end of a frame, 1 inside of
- * one.
+ * Decodes a part of the input into the free bytes of @out. If there are none, it decodes into a
+ * separate byte, because the rest of the frame may be its checksum only. 0: end of a frame, 1:
+ * inside a frame, or negative errno.
  */
 static int decode_piece(ZSTD_DCtx *context, ZSTD_inBuffer *in, struct bytes *out)
 {
@@ -103,8 +105,7 @@ static int decode_piece(ZSTD_DCtx *context, ZSTD_inBuffer *in, struct bytes *out
 		return out->error = -EFBIG;
 	if (room > 0)
 		out->size += piece.pos;
-	/* All input is taken, and the output did not end for lack of room: the rest of the frame is
-	 * missing. */
+	/* The input is used up, and the output was not full: the rest of the frame is missing. */
 	if (left != 0 && in->pos == in->size && piece.pos < piece.size)
 		return -EBADMSG;
 	return left != 0;

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Bounded one-shot zstd. Frames carry a content checksum.
+ * Compresses and decompresses whole zstd frames, with bounded memory. Frames have a content
+ * checksum.
  */
 
 #include "common/bytes.h"
@@ -11,9 +12,9 @@
 int zstd_compress(struct bytes_view in, int level, struct bytes *out);
 
 /*
- * Appends what the frames in @in hold to @out, up to out's ceiling, whatever a frame's header
- * claims. A window that zstd keeps beside it is as large as the ceiling (rounded up to a power of
- * two), at least 8 MiB and at most 128 MiB. 0, -EBADMSG (not zstd, damaged, cut short), -EFBIG
- * (more than the ceiling), -ENOMEM.
+ * Appends the content of the frames in @in to @out, up to the ceiling of @out, even if a frame's
+ * header has a larger size. zstd allocates a window of at most the ceiling, rounded up to a power
+ * of two and limited to 8 MiB to 128 MiB. 0, -EBADMSG (not zstd, damaged, truncated), -EFBIG (more
+ * than the ceiling), -ENOMEM.
  */
 int zstd_decompress(struct bytes_view in, struct bytes *out);

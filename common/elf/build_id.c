@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Note segments are searched before note sections, because sstrip removes the section headers. In a
+ * .debug file the program headers are those of the original executable, and their offsets are
+ * wrong. So unreadable or invalid notes are not an error: they give no identity.
+ */
+
 #include "common/elf/build_id.h"
 
 #include <elf.h>
@@ -9,16 +15,9 @@
 #include "common/hash.h"
 #include "common/scoped.h"
 
-/*
- * Note segments are looked at before note sections: they survive sstrip, which removes the section
- * headers. In a .debug file it is the other way round: its program headers describe the executable
- * it was made from, and point anywhere. So notes that cannot be read or make no sense are no error
- * here, only no identity.
- */
-
 #define NT_GO_BUILD_ID 4
 
-/* All notes of one file. A kernel's are below 2 KiB; a Go program's below 200 bytes. */
+/* All notes of one file. A kernel has less than 2 KiB, a Go program less than 200 bytes. */
 #define MAX_NOTES_BYTES (1 * MIB)
 
 #define TEXT_READ_BYTES ((size_t)(64 * KIB))
@@ -29,8 +28,7 @@ struct note {
 	struct bytes_view description;
 };
 
-/* Takes @size bytes and the padding to 4 behind them. The padding of the last note may be missing.
- */
+/* Takes @size bytes and their padding to 4 bytes. The last note may lack its padding. */
 static int take_padded(struct bytes_view *rest, uint32_t size, struct bytes_view *ret_taken)
 {
 	uint64_t padded = ROUND_UP((uint64_t)size, 4);
@@ -112,12 +110,12 @@ int build_id_from_notes(struct bytes_view notes, struct executable_id *ret_id)
 	return 1;
 }
 
-/* What was found so far in one file, and how many bytes of notes may still be read. */
+/* A search for notes in one file. */
 struct note_search {
 	const struct elf_file *elf;
-	struct bytes *buffer; /* for the notes of one segment or section */
-	struct executable_id id;
-	uint64_t bytes_left;
+	struct bytes *buffer;    /* for the notes of one segment or section */
+	struct executable_id id; /* the best one found so far */
+	uint64_t bytes_left;     /* of MAX_NOTES_BYTES */
 };
 
 static int search_notes_at(struct note_search *search, uint64_t offset, uint64_t size)
@@ -175,7 +173,7 @@ static int search_note_sections(struct note_search *search)
 	return 0;
 }
 
-/* Above the largest programs known (Chromium: 200 MB); hashing takes 0.1 s. */
+/* More than the largest known programs have (Chromium: 200 MB). Hashing it takes 0.1 s. */
 #define MAX_TEXT_BYTES ((uint64_t)(512 * MIB))
 
 static void scoped_free_hash_state(XXH3_state_t **state)
@@ -211,11 +209,10 @@ int build_id_from_text(const struct elf_file *elf, struct executable_id *ret_id)
 	XXH128_canonical_t hash;
 	int r;
 
-	/* A .debug file has no text to hash; the hash of nothing would make all empty ones equal.
-	 */
+	/* In a .debug file .text has no bytes. All empty texts would have the same hash. */
 	if (!text || text->type == SHT_NOBITS || text->size == 0)
 		return 0;
-	/* Anybody can make a file whose .text is a hole of terabytes. */
+	/* A hostile file may have a .text that is a hole of terabytes. */
 	if (text->size > MAX_TEXT_BYTES)
 		return 0;
 	r = hash_of_range(elf->fd, text->file_offset, text->size, &hash);
@@ -236,8 +233,9 @@ int build_id_from_elf(const struct elf_file *elf, struct executable_id *ret_id)
 	int r;
 
 	r = search_note_segments(&search);
-	if (r == 0)
-		r = search_note_sections(&search);
+	if (r < 0)
+		return r;
+	r = search_note_sections(&search);
 	if (r < 0)
 		return r;
 	if (search.id.kind == EXECUTABLE_ID_NONE)

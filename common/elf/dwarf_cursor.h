@@ -28,9 +28,7 @@ static inline uint64_t cursor_fail(struct bytes_reader *cursor)
 	return 0;
 }
 
-/*
- * A cursor from @offset to the end of @bytes; one that has failed if @offset lies beyond the end.
- */
+/* A cursor from @offset to the end of @bytes. Its error is set if @offset is beyond the end. */
 static inline struct bytes_reader cursor_at(struct bytes_view bytes, uint64_t offset)
 {
 	struct bytes_reader cursor = {};
@@ -148,9 +146,7 @@ static inline struct bytes_view cursor_take(struct bytes_reader *cursor, uint64_
 	return view;
 }
 
-/*
- * The NUL-terminated string at the cursor, which moves behind the NUL; NULL if none ends in time.
- */
+/* Reads a NUL-terminated string and its NUL. NULL: there is no NUL before the end. */
 static inline const char *cursor_text(struct bytes_reader *cursor)
 {
 	const char *text = (const char *)cursor->next;
@@ -176,9 +172,9 @@ static inline const char *text_at_offset(struct bytes_view texts, uint64_t offse
 }
 
 /*
- * The length that a unit of DWARF begins with: 4 or 12 bytes, the latter in 64-bit DWARF.
- * *ret_offset_size is the size of the unit's offsets, 4 or 8. Fails if the length exceeds the bytes
- * that are left.
+ * Reads the length at the start of a DWARF unit: 4 bytes, or 12 bytes in 64-bit DWARF.
+ * *ret_offset_size is the size of the unit's offsets, 4 or 8. Fails if the length exceeds the
+ * remaining bytes.
  */
 static inline uint64_t cursor_unit_length(struct bytes_reader *cursor, uint8_t *ret_offset_size)
 {

@@ -14,7 +14,7 @@ int eh_frame_entry_measure(struct bytes_view rest, bool is_debug_frame,
 		length = cursor_u64(&cursor);
 	if (cursor.error < 0)
 		return 0;
-	/* In the 64-bit format ids of .eh_frame keep their four bytes (LSB Core §10.6.1.1). */
+	/* In the 64-bit format, ids of .eh_frame still have 4 bytes (LSB Core §10.6.1.1). */
 	*ret_entry = (struct eh_frame_entry){
 		.id_at = is_64_bit ? 12 : 4,
 		.id_size = is_64_bit && is_debug_frame ? 8 : 4,
@@ -38,8 +38,8 @@ struct augmentation {
 };
 
 /*
- * The data of one letter. An unknown letter may have data of unknown size: what follows it cannot
- * be read.
+ * Reads the data of one letter. -EBADMSG: an unknown letter, which may have data of unknown size,
+ * so that the data of later letters cannot be read.
  */
 static int read_augmentation_letter(char letter, struct bytes_reader *data,
 				    struct augmentation *augmentation)
@@ -55,7 +55,7 @@ static int read_augmentation_letter(char letter, struct bytes_reader *data,
 		(void)cursor_u8(data);
 		return 0;
 	case 'P':
-		/* Where the routine is does not matter, only how long the pointer is. */
+		/* Skips the pointer to the personality routine. */
 		encoding = cursor_u8(data) & (uint8_t)~EH_PE_INDIRECT;
 		if (encoding == EH_PE_ALIGNED)
 			return -EBADMSG;
@@ -73,9 +73,8 @@ static int read_augmentation_letter(char letter, struct bytes_reader *data,
 }
 
 /*
- * "z" says that data and its length follow. An unknown letter is harmless, unless an "R" comes
- * after it. Without "z" nothing may have data but gcc 2's "eh", a pointer, which the caller has
- * read.
+ * "z" means that the data and its length follow. An unknown letter is ignored, unless an "R"
+ * follows it. Without "z" only gcc 2's "eh" has data, a pointer that the caller has read.
  */
 static int read_augmentation(struct bytes_view letters, struct bytes_reader *cursor,
 			     struct augmentation *ret_augmentation)
@@ -102,7 +101,7 @@ static int read_augmentation(struct bytes_view letters, struct bytes_reader *cur
 	return 0;
 }
 
-/* The NUL-terminated text at the cursor, without the NUL. */
+/* Reads a NUL-terminated text. The view excludes the NUL. */
 static struct bytes_view take_text(struct bytes_reader *cursor)
 {
 	const uint8_t *nul = memchr(cursor->next, 0, cursor_left(cursor));
@@ -122,7 +121,7 @@ static bool text_is(struct bytes_view text, const char *expected)
 	return text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
 }
 
-/* Versions 4 and 5: sizes of addresses and segment selectors. */
+/* Versions 4 and 5: reads the sizes of addresses (must be 8) and segment selectors (0). */
 static int read_sizes(struct bytes_reader *cursor)
 {
 	if (cursor_u8(cursor) != 8)

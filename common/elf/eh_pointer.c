@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/elf/eh_pointer.h"
 
-/* Sums are modulo 2^64: a negative distance is a large unsigned number. */
-
 uint64_t eh_pointer_read_number(struct bytes_reader *cursor, uint8_t encoding)
 {
 	switch (encoding & EH_PE_FORMAT_MASK) {
@@ -28,7 +26,7 @@ uint64_t eh_pointer_read_number(struct bytes_reader *cursor, uint8_t encoding)
 	}
 }
 
-/* The padding before an aligned pointer. */
+/* Skips the padding before an aligned pointer. */
 static void skip_to_alignment(struct bytes_reader *cursor, uint64_t field_vaddr)
 {
 	(void)cursor_take(cursor, -field_vaddr & 7);
@@ -62,5 +60,6 @@ uint64_t eh_pointer_read(struct bytes_reader *cursor, uint8_t encoding, uint64_t
 	default:
 		return cursor_fail(cursor);
 	}
+	/* The sum is modulo 2^64: a negative distance is a large unsigned number. */
 	return base + eh_pointer_read_number(cursor, encoding);
 }

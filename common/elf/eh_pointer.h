@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1): a byte says how the value
- * is stored, and what it is relative to.
+ * Reads encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1). The encoding is a byte
+ * that gives the format of the value and the base to which it is relative.
  */
 
 #include "common/elf/dwarf_cursor.h"
@@ -32,7 +32,7 @@ enum {
 	EH_PE_OMIT = 0xff,
 };
 
-/* What values are relative to: ELF addresses, 0 where unknown. */
+/* Bases of relative values: ELF addresses, 0 if unknown. */
 struct eh_pointer_bases {
 	uint64_t text;
 	uint64_t data;
@@ -40,12 +40,11 @@ struct eh_pointer_bases {
 };
 
 /*
- * Reads one pointer; @field_vaddr is the address of the cursor's next byte. What cannot be known
- * from the file (an indirect pointer's target, an unknown encoding) sets the cursor's error as a
- * read past the end does.
+ * Reads one pointer. @field_vaddr is the ELF address of the cursor's next byte. An indirect pointer
+ * or an unknown encoding sets the cursor's error, like a read past the end.
  */
 uint64_t eh_pointer_read(struct bytes_reader *cursor, uint8_t encoding, uint64_t field_vaddr,
 			 const struct eh_pointer_bases *bases);
 
-/* Only the number, without a base: the length of a range. */
+/* Reads the value without adding a base: the length of a range. */
 uint64_t eh_pointer_read_number(struct bytes_reader *cursor, uint8_t encoding);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Headers of 32-bit ELF files as those of 64-bit files with the same meaning. Pure functions of
- * their arguments. Format: System V gABI, "ELF Header", "Program Header", "Sections".
+ * Converts headers of 32-bit ELF files to the 64-bit headers with the same meaning. Pure functions.
+ * Format: System V gABI, "ELF Header", "Program Header", "Sections".
  */
 
 #include <elf.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel loads a file by its program headers, so a file with bad ones does not open. Running
+ * code does not need the section headers, which sstrip and packers remove or damage: a file with
+ * bad ones opens without sections, unless it also has no program headers (a relocatable object).
+ */
+
 #include "common/elf/elf_file.h"
 
 #include <elf.h>
@@ -8,20 +14,13 @@
 #include "common/file.h"
 #include "common/scoped.h"
 
-/*
- * The program headers are what the kernel loaded by: without them (or with bad ones) there is no
- * executable. The section headers are a convenience that sstrip and packers remove or spoil, and
- * that running code does not need: with bad ones the file opens without sections, unless it has no
- * program headers either (a relocatable object).
- */
-
-/* Linkers emit below a hundred; e_phnum itself ends at 65534, beyond stands PN_XNUM. */
+/* Linkers write fewer than a hundred. e_phnum is at most 65534; 65535 is PN_XNUM. */
 #define MAX_PROGRAM_HEADERS 65536
 
-/* Objects of -ffunction-sections have tens of thousands. */
+/* Objects built with -ffunction-sections have tens of thousands. */
 #define MAX_SECTIONS 65536
 
-/* Names of 65536 sections, 256 bytes each: far above what any linker writes. */
+/* 256 bytes for each of 65536 names, far more than any linker writes. */
 #define MAX_SECTION_NAMES_BYTES (16 * MIB)
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are copied, not converted");
@@ -75,12 +74,13 @@ static int read_section_header(const struct elf_file *elf, uint64_t offset, Elf6
 	if (!elf->is_32_bit)
 		return pread_all(elf->fd, ret_section, sizeof(*ret_section), offset);
 	r = pread_all(elf->fd, &narrow, sizeof(narrow), offset);
-	if (r == 0)
-		*ret_section = elf32_section_header(&narrow);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_section = elf32_section_header(&narrow);
+	return 0;
 }
 
-/* Section 0 holds the numbers that do not fit into the header (gABI, "Sections", SHN_XINDEX). */
+/* Section 0 has the counts that do not fit into the header (gABI, "Sections", SHN_XINDEX). */
 static int read_section_zero(const struct elf_file *elf, const Elf64_Ehdr *header,
 			     Elf64_Shdr *ret_section)
 {
@@ -109,7 +109,7 @@ static int count_program_headers(const struct elf_file *elf, const Elf64_Ehdr *h
 	return 0;
 }
 
-/* @raw has @count Elf32_Phdr. */
+/* @raw is an array of @count Elf32_Phdr. */
 static int widen_program_headers(struct elf_file *elf, const uint8_t *raw, size_t count)
 {
 	const size_t wide_size = sizeof(Elf64_Phdr);
@@ -186,7 +186,8 @@ static int collect_load_segments(struct elf_file *elf)
 	return 0;
 }
 
-/* Where the section headers and their names are. @ret_count is 0 when the file has none. */
+/* Finds the number of section headers and the index of the section with their names. *ret_count 0:
+ * none. */
 static int locate_sections(const struct elf_file *elf, const Elf64_Ehdr *header, size_t *ret_count,
 			   size_t *ret_names_index)
 {
@@ -229,7 +230,7 @@ static int read_section_names(struct elf_file *elf, const Elf64_Shdr *names)
 	r = pread_all(elf->fd, elf->section_names, names->sh_size, names->sh_offset);
 	if (r < 0)
 		return r;
-	/* The last name need not end in the file. */
+	/* In the file the last name may lack its NUL. */
 	elf->section_names[names->sh_size] = '\0';
 	return 0;
 }
@@ -359,8 +360,7 @@ int elf_file_read_section(const struct elf_file *elf, const struct elf_section *
 {
 	int r;
 
-	/* Such a section (.bss; nearly all of a .debug file) has a size, but no bytes in the file.
-	 */
+	/* SHT_NOBITS (.bss, most sections of a .debug file): a size, but no bytes in the file. */
 	if (section->type == SHT_NOBITS || section->size == 0)
 		return 0;
 	if (!is_in_file(elf, section->file_offset, section->size))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Only what the readers of symbol tables can read counts: a file that would name nothing would end
- * the asking for one that does. What is embedded for other ends comes before symbols: stripped
- * executables have it, and whatever was sent for its names has more.
+ * Only sections that the symbolizer can read count. Otherwise a file that names no functions would
+ * be stored, and the server would stop requesting a better one. Embedded tables rank below symbols:
+ * stripped executables have them, and a file that was uploaded for its symbols has more.
  */
 
 #include "common/elf/richness.h"
@@ -29,8 +28,8 @@ static bool has_contents(const struct elf_file *elf, const char *name)
 }
 
 /*
- * Go's linker has the second name where the table is relocated. .eh_frame names nothing, but tells
- * functions apart.
+ * Go's linker uses the second name if the table has relocations. .eh_frame has no names, but the
+ * boundaries of functions.
  */
 static bool has_embedded_tables(const struct elf_file *elf)
 {
@@ -43,7 +42,7 @@ static bool has_split_dwarf(const struct elf_file *elf)
 	return has_contents(elf, ".debug_info.dwo") || has_contents(elf, ".zdebug_info.dwo");
 }
 
-/* A symbol table has at least one entry besides the empty first one. */
+/* The first entry of a symbol table is always empty, so one entry means no symbols. */
 static bool has_symbols(const struct elf_file *elf)
 {
 	static const char *const tables[] = { ".symtab", ".dynsym" };

@@ -11,7 +11,7 @@ static bool is_zero(const uint8_t *data, size_t size)
 	return true;
 }
 
-static void memory_is_aligned_zeroed_and_apart(void **state)
+static void memory_is_aligned_zeroed_and_does_not_overlap(void **state)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	uint8_t *previous = NULL;
@@ -81,7 +81,7 @@ static void sizes_that_overflow_give_null(void **state)
 	assert_null(arena_copy_text(arena, "", SIZE_MAX));
 }
 
-static void copies_are_equal_and_texts_end(void **state)
+static void copies_are_equal_and_texts_end_in_nul(void **state)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
@@ -94,7 +94,7 @@ static void copies_are_equal_and_texts_end(void **state)
 	assert_non_null(arena_copy(arena, NULL, 0));
 }
 
-static void a_clear_gives_large_objects_back(void **state)
+static void a_clear_frees_large_objects(void **state)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
@@ -123,12 +123,12 @@ static void a_large_object_does_not_waste_the_current_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_aligned_zeroed_and_apart),
+		cmocka_unit_test(memory_is_aligned_zeroed_and_does_not_overlap),
 		cmocka_unit_test(memory_is_zeroed_again_after_a_clear),
 		cmocka_unit_test(the_ceiling_bounds_small_and_large_requests),
 		cmocka_unit_test(sizes_that_overflow_give_null),
-		cmocka_unit_test(copies_are_equal_and_texts_end),
-		cmocka_unit_test(a_clear_gives_large_objects_back),
+		cmocka_unit_test(copies_are_equal_and_texts_end_in_nul),
+		cmocka_unit_test(a_clear_frees_large_objects),
 		cmocka_unit_test(a_large_object_does_not_waste_the_current_block),
 	};
 

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void waits_double_with_jitter_up_to_the_longest(void **state)
+static void waits_double_with_jitter_up_to_the_maximum(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
@@ -18,7 +18,7 @@ static void waits_double_with_jitter_up_to_the_longest(void **state)
 	}
 }
 
-static void a_success_starts_again_at_the_first_wait(void **state)
+static void a_success_resets_the_wait_to_the_first(void **state)
 {
 	struct backoff backoff;
 
@@ -58,8 +58,8 @@ static void extreme_bounds_do_not_overflow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(waits_double_with_jitter_up_to_the_longest),
-		cmocka_unit_test(a_success_starts_again_at_the_first_wait),
+		cmocka_unit_test(waits_double_with_jitter_up_to_the_maximum),
+		cmocka_unit_test(a_success_resets_the_wait_to_the_first),
 		cmocka_unit_test(different_seeds_wait_differently),
 		cmocka_unit_test(extreme_bounds_do_not_overflow),
 	};

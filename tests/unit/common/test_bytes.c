@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void appends_stand_one_behind_the_other(void **state)
+static void appended_bytes_are_contiguous(void **state)
 {
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(1000);
 
@@ -16,7 +16,7 @@ static void appends_stand_one_behind_the_other(void **state)
 	assert_bytes_equal_text(&bytes, "abcdef42-x");
 }
 
-static void the_ceiling_is_reached_but_not_passed(void **state)
+static void the_ceiling_is_reached_but_not_exceeded(void **state)
 {
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(100);
 
@@ -69,7 +69,7 @@ static void long_formats_fill_the_buffer_to_its_ceiling(void **state)
 	assert_errno(bytes_append_format(&bytes, "%01001d", 7), -EFBIG);
 }
 
-static void varints_come_back_as_they_were(void **state)
+static void varints_are_decoded_to_the_encoded_values(void **state)
 {
 	static const struct {
 		uint64_t value;
@@ -94,7 +94,7 @@ static void varints_come_back_as_they_were(void **state)
 	}
 }
 
-static void broken_varints_set_an_error_that_stays(void **state)
+static void malformed_varints_set_an_error_that_stays(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -151,13 +151,13 @@ static void zigzag_gives_small_numbers_for_small_magnitudes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(appends_stand_one_behind_the_other),
-		cmocka_unit_test(the_ceiling_is_reached_but_not_passed),
+		cmocka_unit_test(appended_bytes_are_contiguous),
+		cmocka_unit_test(the_ceiling_is_reached_but_not_exceeded),
 		cmocka_unit_test(the_first_error_stays_until_the_buffer_is_cleared),
 		cmocka_unit_test(huge_requests_do_not_overflow),
 		cmocka_unit_test(long_formats_fill_the_buffer_to_its_ceiling),
-		cmocka_unit_test(varints_come_back_as_they_were),
-		cmocka_unit_test(broken_varints_set_an_error_that_stays),
+		cmocka_unit_test(varints_are_decoded_to_the_encoded_values),
+		cmocka_unit_test(malformed_varints_set_an_error_that_stays),
 		cmocka_unit_test(a_reader_of_nothing_is_at_its_end),
 		cmocka_unit_test(zigzag_gives_small_numbers_for_small_magnitudes),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In children, because what is given up does not come back. As an ordinary user the sets are empty
- * from the start, and the same holds.
+ * Each test runs in a child, because dropped capabilities cannot be regained. The sets of an
+ * unprivileged user are empty, and the tests pass too.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,31 +68,31 @@ static int look_at_bounding_set(void)
 	if (capabilities_permitted(&before) < 0 ||
 	    capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0)
 		return 1;
-	/* Without CAP_SETPCAP it cannot be changed. */
+	/* Without CAP_SETPCAP the bounding set cannot be changed. */
 	if (!(before & CAPABILITY_BIT(CAP_SETPCAP)))
 		return 0;
 	return prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0 ? 0 : 2;
 }
 
-static void all_capabilities_can_be_given_up(void **state)
+static void all_capabilities_can_be_dropped(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(give_up_all), 0);
 }
 
-static void what_is_kept_is_left_and_nothing_else(void **state)
+static void only_kept_capabilities_remain(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(keep_one), 0);
 }
 
-static void what_was_given_up_does_not_come_back(void **state)
+static void dropped_capabilities_cannot_be_regained(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(ask_for_more), 0);
 }
 
-static void a_program_that_is_executed_later_cannot_regain_them(void **state)
+static void an_executed_program_cannot_regain_dropped_capabilities(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(look_at_bounding_set), 0);
@@ -101,10 +101,10 @@ static void a_program_that_is_executed_later_cannot_regain_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_capabilities_can_be_given_up),
-		cmocka_unit_test(what_is_kept_is_left_and_nothing_else),
-		cmocka_unit_test(what_was_given_up_does_not_come_back),
-		cmocka_unit_test(a_program_that_is_executed_later_cannot_regain_them),
+		cmocka_unit_test(all_capabilities_can_be_dropped),
+		cmocka_unit_test(only_kept_capabilities_remain),
+		cmocka_unit_test(dropped_capabilities_cannot_be_regained),
+		cmocka_unit_test(an_executed_program_cannot_regain_dropped_capabilities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

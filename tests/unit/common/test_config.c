@@ -3,7 +3,7 @@
 
 #include "tests/unit/common/config_fixture.h"
 
-static void defaults_are_those_of_the_table(void **state)
+static void defaults_are_taken_from_the_table(void **state)
 {
 	SCOPED_TEST_CONFIG(config);
 
@@ -30,7 +30,7 @@ static void a_flag_sets_its_key(void **state)
 	assert_string_equal(config.regex, "new");
 }
 
-static void a_bad_flag_says_what_would_be_accepted(void **state)
+static void a_message_on_a_bad_flag_lists_the_accepted_values(void **state)
 {
 	static const struct {
 		const char *name, *value, *message;
@@ -109,7 +109,7 @@ static void the_environment_sets_keys_of_its_prefix(void **state)
 	assert_string_equal(config.regex, "a=b");
 }
 
-static void mistakes_in_the_environment_name_the_variable(void **state)
+static void errors_in_the_environment_name_the_variable(void **state)
 {
 	static const struct {
 		const char *variable, *message;
@@ -153,12 +153,12 @@ static void variables_that_kubernetes_adds_for_services_are_ignored(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_are_those_of_the_table),
+		cmocka_unit_test(defaults_are_taken_from_the_table),
 		cmocka_unit_test(a_flag_sets_its_key),
-		cmocka_unit_test(a_bad_flag_says_what_would_be_accepted),
+		cmocka_unit_test(a_message_on_a_bad_flag_lists_the_accepted_values),
 		cmocka_unit_test(overlong_names_and_values_fit_the_message),
 		cmocka_unit_test(the_environment_sets_keys_of_its_prefix),
-		cmocka_unit_test(mistakes_in_the_environment_name_the_variable),
+		cmocka_unit_test(errors_in_the_environment_name_the_variable),
 		cmocka_unit_test(variables_that_kubernetes_adds_for_services_are_ignored),
 	};
 

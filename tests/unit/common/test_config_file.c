@@ -28,7 +28,7 @@ static void keys_may_be_nested_or_dotted(void **state)
 	}
 }
 
-static void nothing_to_set_leaves_the_defaults(void **state)
+static void a_file_without_keys_keeps_the_defaults(void **state)
 {
 	static const char *const texts[] = {
 		"", "\n\n", "# only a comment\n", "---\n", "{}", "on_cpu:\n  # frequency: 3\n", "~",
@@ -63,10 +63,10 @@ static void lists_may_be_empty_or_one_text(void **state)
 	}
 }
 
-static void mistakes_are_pointed_at_by_line_and_column(void **state)
+static void errors_have_a_line_and_a_column(void **state)
 {
 	static const struct {
-		const char *text, *message; /* behind the path */
+		const char *text, *message; /* after the path */
 	} cases[] = {
 		{ "on_cpu:\n  frequency: abc\n", ":2:14: 'abc' is no value for 'on_cpu.frequency', "
 						 "expected a whole number from 1 to 1000" },
@@ -104,7 +104,7 @@ static void mistakes_are_pointed_at_by_line_and_column(void **state)
 	}
 }
 
-static void what_is_no_yaml_is_refused_with_a_position(void **state)
+static void invalid_yaml_is_refused_with_its_position(void **state)
 {
 	static const char *const texts[] = {
 		"hosts: [", "{", "\tport: 1", "port: '1", "\xff\xfe\xff", "port: 1: 2",
@@ -122,7 +122,7 @@ static void what_is_no_yaml_is_refused_with_a_position(void **state)
 	}
 }
 
-static void a_missing_or_unreadable_file_is_told_apart(void **state)
+static void missing_and_unreadable_files_give_different_errors(void **state)
 {
 	static char large[2 * 1024 * 1024];
 	scoped_free char *large_path = NULL;
@@ -143,15 +143,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(keys_may_be_nested_or_dotted, temp_folder_setup,
 						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(nothing_to_set_leaves_the_defaults,
+		cmocka_unit_test_setup_teardown(a_file_without_keys_keeps_the_defaults,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(lists_may_be_empty_or_one_text, temp_folder_setup,
 						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(mistakes_are_pointed_at_by_line_and_column,
+		cmocka_unit_test_setup_teardown(errors_have_a_line_and_a_column, temp_folder_setup,
+						temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(invalid_yaml_is_refused_with_its_position,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_yaml_is_refused_with_a_position,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_missing_or_unreadable_file_is_told_apart,
+		cmocka_unit_test_setup_teardown(missing_and_unreadable_files_give_different_errors,
 						temp_folder_setup, temp_folder_teardown),
 	};
 

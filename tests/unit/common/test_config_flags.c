@@ -59,7 +59,7 @@ static void both_spellings_are_the_same_flag(void **state)
 		{ "--on-cpu.frequency=1", OPTION_FIRST_KEY + 1 },
 		{ "--port=1", OPTION_FIRST_KEY + 6 },
 		{ "--at=1", OPTION_FIRST_KEY + 6 },
-		/* A beginning that is the same in both spellings is not ambiguous. */
+		/* A prefix that is equal in both spellings is not ambiguous. */
 		{ "--on-cpu.f=1", OPTION_FIRST_KEY + 1 },
 		{ "--check", OPTION_CHECK },
 		{ "--on.cpu.frequency=1", -1 },

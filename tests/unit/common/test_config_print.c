@@ -16,7 +16,7 @@ static void load_text(const char *folder, const struct bytes *text, struct test_
 		fail_msg("%s", message);
 }
 
-static void what_is_printed_loads_as_the_same_configuration(void **state)
+static void a_printed_configuration_loads_as_the_same_configuration(void **state)
 {
 	static const struct {
 		const char *name, *value;
@@ -80,7 +80,7 @@ static void set_by_variable(const char *name, const char *value, void *config)
 		fail_msg("%s", message);
 }
 
-static void each_printed_value_is_taken_by_flag_and_by_variable(void **state)
+static void flags_and_variables_accept_each_printed_value(void **state)
 {
 	static const struct {
 		const char *regex, *hosts;
@@ -130,7 +130,7 @@ static void the_configuration_is_printed_in_the_order_of_the_table(void **state)
 				       "hosts: [a, b]\n");
 }
 
-/* Takes the '#' from the lines that hold a key, as a person would. */
+/* Removes the '#' from lines with a key, as a user does. */
 static void uncomment_keys(struct bytes *text)
 {
 	for (size_t i = 0; i + 1 < text->size; i++)
@@ -150,7 +150,7 @@ static void the_default_file_gives_the_defaults_commented_or_not(void **state)
 	load_text(*state, &text, &as_printed);
 	assert_test_config_equal(&as_printed, &defaults);
 
-	/* From zero: every key must be in the file. */
+	/* The configuration starts zeroed, so every key must be in the file. */
 	uncomment_keys(&text);
 	load_text(*state, &text, &config);
 	assert_test_config_equal(&config, &defaults);
@@ -187,9 +187,10 @@ static void a_full_buffer_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_printed_loads_as_the_same_configuration,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test(each_printed_value_is_taken_by_flag_and_by_variable),
+		cmocka_unit_test_setup_teardown(
+			a_printed_configuration_loads_as_the_same_configuration, temp_folder_setup,
+			temp_folder_teardown),
+		cmocka_unit_test(flags_and_variables_accept_each_printed_value),
 		cmocka_unit_test(the_configuration_is_printed_in_the_order_of_the_table),
 		cmocka_unit_test_setup_teardown(
 			the_default_file_gives_the_defaults_commented_or_not, temp_folder_setup,

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void a_list_in_brackets_is_its_items(void **state)
+static void a_list_in_brackets_is_split_into_items(void **state)
 {
 	static const struct {
 		const char *text, *items;
@@ -26,7 +26,7 @@ static void a_list_in_brackets_is_its_items(void **state)
 	}
 }
 
-static void what_is_no_list_is_refused(void **state)
+static void other_texts_than_lists_are_refused(void **state)
 {
 	static const char *const cases[] = {
 		"",
@@ -54,7 +54,7 @@ static void what_is_no_list_is_refused(void **state)
 	}
 }
 
-static void a_quoted_text_is_what_is_quoted(void **state)
+static void a_quoted_text_loses_its_quotes(void **state)
 {
 	static const struct {
 		const char *text, *value;
@@ -84,9 +84,9 @@ static void a_quoted_text_is_what_is_quoted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_in_brackets_is_its_items),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(a_quoted_text_is_what_is_quoted),
+		cmocka_unit_test(a_list_in_brackets_is_split_into_items),
+		cmocka_unit_test(other_texts_than_lists_are_refused),
+		cmocka_unit_test(a_quoted_text_loses_its_quotes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static const struct config_key *key_of(const char *name)
 	return key;
 }
 
-static void numbers_are_read_in_their_units(void **state)
+static void numbers_are_parsed_with_units(void **state)
 {
 	static const struct {
 		enum config_type type;
@@ -45,7 +45,7 @@ static void numbers_are_read_in_their_units(void **state)
 	}
 }
 
-static void what_is_no_number_is_refused_and_changes_nothing(void **state)
+static void invalid_numbers_are_refused_and_change_nothing(void **state)
 {
 	static const struct {
 		enum config_type type;
@@ -71,7 +71,7 @@ static void what_is_no_number_is_refused_and_changes_nothing(void **state)
 	}
 }
 
-static void truth_has_several_words(void **state)
+static void booleans_have_several_spellings(void **state)
 {
 	static const struct {
 		const char *text;
@@ -91,7 +91,7 @@ static void truth_has_several_words(void **state)
 	}
 }
 
-static void limits_belong_to_the_range(void **state)
+static void limits_are_part_of_the_range(void **state)
 {
 	const struct config_key key = { .name = "x", .type = CONFIG_UINT, .min = 5, .max = 10 };
 	uint64_t value;
@@ -161,10 +161,10 @@ static void values_are_printed_in_their_largest_unit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_read_in_their_units),
-		cmocka_unit_test(what_is_no_number_is_refused_and_changes_nothing),
-		cmocka_unit_test(truth_has_several_words),
-		cmocka_unit_test(limits_belong_to_the_range),
+		cmocka_unit_test(numbers_are_parsed_with_units),
+		cmocka_unit_test(invalid_numbers_are_refused_and_change_nothing),
+		cmocka_unit_test(booleans_have_several_spellings),
+		cmocka_unit_test(limits_are_part_of_the_range),
 		cmocka_unit_test(lists_are_split_at_commas_and_trimmed),
 		cmocka_unit_test(values_are_printed_in_their_largest_unit),
 	};

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void numbers_names_and_units_belong_together(void **state)
+static void numbers_names_and_units_are_consistent(void **state)
 {
 	static const struct {
 		unsigned int number;
@@ -26,7 +26,7 @@ static void numbers_names_and_units_belong_together(void **state)
 	}
 }
 
-static void what_is_no_type_has_no_name(void **state)
+static void unknown_types_have_no_name(void **state)
 {
 	static const unsigned int numbers[] = { 0, EVENT_TYPE_END, 1000, UINT32_MAX };
 
@@ -42,8 +42,8 @@ static void what_is_no_type_has_no_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_names_and_units_belong_together),
-		cmocka_unit_test(what_is_no_type_has_no_name),
+		cmocka_unit_test(numbers_names_and_units_are_consistent),
+		cmocka_unit_test(unknown_types_have_no_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

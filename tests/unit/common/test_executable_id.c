@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void text_forms_come_back_as_ids(void **state)
+static void text_forms_are_parsed_to_the_same_ids(void **state)
 {
 	static const struct {
 		unsigned int kind;
@@ -29,7 +29,7 @@ static void text_forms_come_back_as_ids(void **state)
 	}
 }
 
-static void the_longest_id_fits_its_text(void **state)
+static void the_text_of_the_longest_id_fits(void **state)
 {
 	uint8_t bytes[EXECUTABLE_ID_MAX_BYTES + 1];
 	char text[EXECUTABLE_ID_TEXT_SIZE];
@@ -68,7 +68,7 @@ static void bad_ids_are_refused_and_change_nothing(void **state)
 	}
 }
 
-static void texts_that_are_no_id_are_refused(void **state)
+static void other_texts_than_ids_are_refused(void **state)
 {
 	static const char *const cases[] = {
 		"",
@@ -107,7 +107,7 @@ static void upper_case_hex_is_the_same_id(void **state)
 	assert_true(executable_id_equal(&lower, &upper));
 }
 
-static void equal_bytes_of_another_kind_are_another_id(void **state)
+static void equal_bytes_of_different_kinds_are_different_ids(void **state)
 {
 	struct executable_id gnu, go;
 
@@ -117,7 +117,7 @@ static void equal_bytes_of_another_kind_are_another_id(void **state)
 	assert_false(executable_id_equal(&gnu, &go));
 }
 
-static void no_id_is_the_empty_text(void **state)
+static void the_text_of_no_id_is_empty(void **state)
 {
 	char text[EXECUTABLE_ID_TEXT_SIZE] = "x";
 	struct executable_id none = {};
@@ -130,13 +130,13 @@ static void no_id_is_the_empty_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_forms_come_back_as_ids),
-		cmocka_unit_test(the_longest_id_fits_its_text),
+		cmocka_unit_test(text_forms_are_parsed_to_the_same_ids),
+		cmocka_unit_test(the_text_of_the_longest_id_fits),
 		cmocka_unit_test(bad_ids_are_refused_and_change_nothing),
-		cmocka_unit_test(texts_that_are_no_id_are_refused),
+		cmocka_unit_test(other_texts_than_ids_are_refused),
 		cmocka_unit_test(upper_case_hex_is_the_same_id),
-		cmocka_unit_test(equal_bytes_of_another_kind_are_another_id),
-		cmocka_unit_test(no_id_is_the_empty_text),
+		cmocka_unit_test(equal_bytes_of_different_kinds_are_different_ids),
+		cmocka_unit_test(the_text_of_no_id_is_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

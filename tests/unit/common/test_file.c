@@ -5,7 +5,7 @@
 
 #include "tests/support/unit.h"
 
-static void a_file_is_read_whole_whatever_its_size(void **state)
+static void files_of_all_sizes_are_read_completely(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 63, 64, 4095, 4096, 4097, 100000 };
 	static uint8_t content[100000];
@@ -33,7 +33,7 @@ static void a_file_beyond_the_ceiling_is_refused_and_appends_nothing(void **stat
 	assert_bytes_equal_text(&bytes, "abc");
 }
 
-static void files_of_proc_are_read_too(void **state)
+static void files_in_proc_are_read(void **state)
 {
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(MIB);
 	scoped(bytes_release) struct bytes small = BYTES_INIT(100);
@@ -44,7 +44,7 @@ static void files_of_proc_are_read_too(void **state)
 	assert_errno(file_read("/proc/self/maps", &small), -EFBIG);
 }
 
-static void what_is_no_file_gives_its_errno(void **state)
+static void an_open_error_is_returned(void **state)
 {
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(100);
 
@@ -63,7 +63,7 @@ static void a_path_may_be_relative_to_a_folder(void **state)
 	assert_bytes_equal_text(&bytes, "x");
 }
 
-static void reading_past_the_end_is_no_data(void **state)
+static void a_read_past_the_end_returns_enodata(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "file", "0123456789", 10);
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -79,7 +79,7 @@ static void reading_past_the_end_is_no_data(void **state)
 	assert_errno(pread_all(-1, buffer, 1, 0), -EBADF);
 }
 
-static void a_large_write_gets_through_a_pipe(void **state)
+static void a_large_write_to_a_pipe_is_complete(void **state)
 {
 	static uint8_t content[300000], copy[300000];
 	int ends[2];
@@ -117,12 +117,12 @@ static void replacing_leaves_the_new_content_and_no_temporary_file(void **state)
 	assert_ok(stat(path, &status));
 	assert_int_equal(status.st_mode & 07777, 0640);
 	assert_ok(unlink(path));
-	/* The folder is empty again: rmdir() says so. */
+	/* rmdir() succeeds only if the folder is empty again. */
 	assert_ok(rmdir(*state));
 	assert_ok(mkdir(*state, 0700));
 }
 
-static void a_failed_replacement_leaves_nothing_behind(void **state)
+static void a_failed_replacement_leaves_no_temporary_file(void **state)
 {
 	scoped_free char *folder = path_in(*state, "is-a-folder");
 
@@ -134,7 +134,7 @@ static void a_failed_replacement_leaves_nothing_behind(void **state)
 	assert_ok(mkdir(*state, 0700));
 }
 
-static void folders_are_made_with_their_parents(void **state)
+static void folders_are_created_with_their_parents(void **state)
 {
 	scoped_free char *path = path_in(*state, "a//b/c/");
 	scoped_free char *file = write_file_in(*state, "file", "", 0);
@@ -153,25 +153,25 @@ static void folders_are_made_with_their_parents(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_file_is_read_whole_whatever_its_size,
+		cmocka_unit_test_setup_teardown(files_of_all_sizes_are_read_completely,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_file_beyond_the_ceiling_is_refused_and_appends_nothing, temp_folder_setup,
 			temp_folder_teardown),
-		cmocka_unit_test(files_of_proc_are_read_too),
-		cmocka_unit_test_setup_teardown(what_is_no_file_gives_its_errno, temp_folder_setup,
+		cmocka_unit_test(files_in_proc_are_read),
+		cmocka_unit_test_setup_teardown(an_open_error_is_returned, temp_folder_setup,
 						temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(a_path_may_be_relative_to_a_folder,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(reading_past_the_end_is_no_data, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test(a_large_write_gets_through_a_pipe),
+		cmocka_unit_test_setup_teardown(a_read_past_the_end_returns_enodata,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test(a_large_write_to_a_pipe_is_complete),
 		cmocka_unit_test_setup_teardown(
 			replacing_leaves_the_new_content_and_no_temporary_file, temp_folder_setup,
 			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_failed_replacement_leaves_nothing_behind,
+		cmocka_unit_test_setup_teardown(a_failed_replacement_leaves_no_temporary_file,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents,
+		cmocka_unit_test_setup_teardown(folders_are_created_with_their_parents,
 						temp_folder_setup, temp_folder_teardown),
 	};
 

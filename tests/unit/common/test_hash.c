@@ -3,8 +3,8 @@
 
 #include "tests/support/unit.h"
 
-/* From the reference implementation's sanity checks: XXH3 of no bytes, seed 0. */
-static void hashes_are_those_of_xxh3_in_canonical_order(void **state)
+/* XXH3 of no bytes with seed 0, from the tests of the reference implementation. */
+static void hashes_are_xxh3_in_canonical_order(void **state)
 {
 	struct hash128 empty = hash128_of("", 0);
 	char text[33];
@@ -15,7 +15,7 @@ static void hashes_are_those_of_xxh3_in_canonical_order(void **state)
 	assert_true(hash64_of("", 0) == UINT64_C(0x2d06800538d394c2));
 }
 
-static void hex_comes_back_in_either_case(void **state)
+static void hex_of_either_case_is_decoded(void **state)
 {
 	uint8_t bytes[3];
 	char text[7];
@@ -28,7 +28,7 @@ static void hex_comes_back_in_either_case(void **state)
 	assert_int_equal(hex_decode("", 0, bytes, sizeof(bytes)), 0);
 }
 
-static void what_is_no_hex_is_refused_and_changes_nothing(void **state)
+static void invalid_hex_is_refused_and_changes_nothing(void **state)
 {
 	static const struct {
 		const char *text;
@@ -48,7 +48,7 @@ static void what_is_no_hex_is_refused_and_changes_nothing(void **state)
 	}
 }
 
-static void every_seed_is_another_and_changes_the_hash(void **state)
+static void every_seed_is_different_and_changes_the_hash(void **state)
 {
 	uint64_t first = hash_seed();
 	uint64_t second = hash_seed();
@@ -62,10 +62,10 @@ static void every_seed_is_another_and_changes_the_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_are_those_of_xxh3_in_canonical_order),
-		cmocka_unit_test(hex_comes_back_in_either_case),
-		cmocka_unit_test(every_seed_is_another_and_changes_the_hash),
-		cmocka_unit_test(what_is_no_hex_is_refused_and_changes_nothing),
+		cmocka_unit_test(hashes_are_xxh3_in_canonical_order),
+		cmocka_unit_test(hex_of_either_case_is_decoded),
+		cmocka_unit_test(every_seed_is_different_and_changes_the_hash),
+		cmocka_unit_test(invalid_hex_is_refused_and_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static uint32_t *insert(struct hash_table *table, uint64_t key)
 	return value;
 }
 
-static void what_was_inserted_is_found_with_its_value(void **state)
+static void inserted_keys_are_found_with_their_values(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
 
@@ -35,7 +35,7 @@ static void what_was_inserted_is_found_with_its_value(void **state)
 	}
 }
 
-static void inserting_again_finds_the_old_value(void **state)
+static void a_second_insert_returns_the_existing_value(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
 	uint64_t key = 7;
@@ -50,7 +50,7 @@ static void inserting_again_finds_the_old_value(void **state)
 	assert_int_equal(hash_table_count(table), 1);
 }
 
-static void a_full_table_still_finds_but_adds_no_more(void **state)
+static void a_full_table_finds_keys_but_adds_none(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
 	uint32_t key;
@@ -68,7 +68,7 @@ static void a_full_table_still_finds_but_adds_no_more(void **state)
 	assert_int_equal(hash_table_insert(table, &key, &value), 1);
 }
 
-/* The oracle is an array of flags. */
+/* The expected content is kept in an array of flags. */
 static void random_inserts_and_removes_agree_with_an_array(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
@@ -99,7 +99,7 @@ static void random_inserts_and_removes_agree_with_an_array(void **state)
 		assert_int_equal(hash_table_find(table, &key) != NULL, present[key]);
 }
 
-static void a_walk_sees_every_item_once(void **state)
+static void an_iteration_returns_every_item_once(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
 	uint8_t seen[1000] = {};
@@ -120,11 +120,10 @@ static void a_walk_sees_every_item_once(void **state)
 		assert_int_equal(seen[i], 1);
 }
 
-static void removing_during_a_walk_misses_no_item(void **state)
+static void removal_during_an_iteration_misses_no_item(void **state)
 {
 	(void)state;
-	/* Seeds differ from table to table: many tables meet many layouts, runs over the end among
-	 * them. */
+	/* Each table has another seed, so 200 tables have many layouts, including runs that wrap. */
 	for (int round = 0; round < 200; round++) {
 		scoped(hash_table_freep) struct hash_table *table = NULL;
 		uint8_t seen[48] = {};
@@ -202,12 +201,12 @@ static void memory_in_use_grows_with_the_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_inserted_is_found_with_its_value),
-		cmocka_unit_test(inserting_again_finds_the_old_value),
-		cmocka_unit_test(a_full_table_still_finds_but_adds_no_more),
+		cmocka_unit_test(inserted_keys_are_found_with_their_values),
+		cmocka_unit_test(a_second_insert_returns_the_existing_value),
+		cmocka_unit_test(a_full_table_finds_keys_but_adds_none),
 		cmocka_unit_test(random_inserts_and_removes_agree_with_an_array),
-		cmocka_unit_test(a_walk_sees_every_item_once),
-		cmocka_unit_test(removing_during_a_walk_misses_no_item),
+		cmocka_unit_test(an_iteration_returns_every_item_once),
+		cmocka_unit_test(removal_during_an_iteration_misses_no_item),
 		cmocka_unit_test(a_cleared_table_is_empty_and_usable),
 		cmocka_unit_test(values_are_aligned_for_their_size),
 		cmocka_unit_test(memory_in_use_grows_with_the_table),

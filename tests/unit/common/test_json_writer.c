@@ -11,7 +11,7 @@ static void scoped_json_decref(json_t **json)
 	json_decref(*json);
 }
 
-/* What another implementation reads in our output. */
+/* Parses our output with another implementation. */
 static json_t *parse(const struct bytes *out)
 {
 	json_error_t error;
@@ -25,7 +25,7 @@ static json_t *parse(const struct bytes *out)
 	return json;
 }
 
-static void commas_and_nesting_are_kept(void **state)
+static void commas_and_nesting_are_correct(void **state)
 {
 	scoped(bytes_release) struct bytes out = BYTES_INIT(MIB);
 	scoped(scoped_json_decref) json_t *parsed = NULL;
@@ -64,7 +64,7 @@ static void commas_and_nesting_are_kept(void **state)
 	assert_true(json_is_array(parsed));
 }
 
-static void texts_are_read_back_as_they_were(void **state)
+static void a_parser_reads_the_written_texts(void **state)
 {
 	static const struct {
 		const char *text;
@@ -219,7 +219,7 @@ static void a_full_buffer_is_reported_at_the_end(void **state)
 	assert_errno(bytes_error(&out), -EFBIG);
 }
 
-static void no_control_character_is_written_as_it_is(void **state)
+static void control_characters_are_escaped(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "a\x1b[2J", "\"a\\u001b[2J\"" },
@@ -244,9 +244,9 @@ static void no_control_character_is_written_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_control_character_is_written_as_it_is),
-		cmocka_unit_test(commas_and_nesting_are_kept),
-		cmocka_unit_test(texts_are_read_back_as_they_were),
+		cmocka_unit_test(control_characters_are_escaped),
+		cmocka_unit_test(commas_and_nesting_are_correct),
+		cmocka_unit_test(a_parser_reads_the_written_texts),
 		cmocka_unit_test(invalid_utf8_becomes_replacement_characters),
 		cmocka_unit_test(any_two_bytes_give_valid_json),
 		cmocka_unit_test(keys_are_escaped_too),

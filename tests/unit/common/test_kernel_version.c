@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void distributions_say_their_version_in_different_places(void **state)
+static void distributions_report_their_version_in_different_texts(void **state)
 {
 	static const struct {
 		struct kernel_texts texts;
@@ -42,7 +42,7 @@ static void distributions_say_their_version_in_different_places(void **state)
 	}
 }
 
-static void text_without_a_version_is_no_version(void **state)
+static void texts_without_a_version_are_refused(void **state)
 {
 	struct kernel_version version = {};
 
@@ -51,7 +51,7 @@ static void text_without_a_version_is_no_version(void **state)
 	assert_false(kernel_version_parse(&(struct kernel_texts){ "", "", "" }, &version));
 }
 
-static void kernels_that_freeze_are_those_between_the_defect_and_its_repair(void **state)
+static void kernels_between_the_defect_and_its_fix_freeze(void **state)
 {
 	static const struct {
 		struct kernel_version version;
@@ -72,9 +72,9 @@ static void kernels_that_freeze_are_those_between_the_defect_and_its_repair(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(distributions_say_their_version_in_different_places),
-		cmocka_unit_test(text_without_a_version_is_no_version),
-		cmocka_unit_test(kernels_that_freeze_are_those_between_the_defect_and_its_repair),
+		cmocka_unit_test(distributions_report_their_version_in_different_texts),
+		cmocka_unit_test(texts_without_a_version_are_refused),
+		cmocka_unit_test(kernels_between_the_defect_and_its_fix_freeze),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

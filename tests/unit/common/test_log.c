@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "tests/support/unit.h"
 
-/* Standard error goes into a file of the test's folder, and back to where it was. */
+/* Redirects standard error to a file in the test's folder, then restores it. */
 struct captured_stderr {
 	int saved_fd;
 	char *path;
@@ -79,7 +79,7 @@ static void errors_of_either_sign_are_printed_and_returned_negative(void **state
 				       "error c: Operation not permitted\n");
 }
 
-static void a_name_cannot_forge_a_line(void **state)
+static void control_characters_cannot_forge_a_line(void **state)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
 	struct captured_stderr captured = capture_stderr(*state);
@@ -101,7 +101,7 @@ static void an_overlong_message_is_cut_with_a_mark(void **state)
 	assert_memory_equal(text.data + text.size - 14, "...\ninfo next\n", 14);
 }
 
-static void the_journal_gets_its_own_prefix(void **state)
+static void the_journal_gets_the_level_as_a_prefix(void **state)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
 	struct captured_stderr captured = capture_stderr(*state);
@@ -114,7 +114,7 @@ static void the_journal_gets_its_own_prefix(void **state)
 	setenv("JOURNAL_STREAM", stream, 1);
 	log_error("a");
 	log_warn("b");
-	/* Inherited from a parent, while our stderr is something else. */
+	/* The variable is inherited from a parent, but stderr is another file. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
 	log_info("c");
 	unsetenv("JOURNAL_STREAM");
@@ -176,12 +176,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			errors_of_either_sign_are_printed_and_returned_negative, temp_folder_setup,
 			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_name_cannot_forge_a_line, temp_folder_setup,
-						temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(control_characters_cannot_forge_a_line,
+						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(an_overlong_message_is_cut_with_a_mark,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(the_journal_gets_its_own_prefix, temp_folder_setup,
-						temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(the_journal_gets_the_level_as_a_prefix,
+						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(lines_of_several_threads_do_not_mix,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test(levels_have_names),

@@ -46,7 +46,7 @@ static void patterns_match_anywhere_in_the_text(void **state)
 	}
 }
 
-static void bad_patterns_say_what_is_wrong_and_where(void **state)
+static void an_error_in_a_pattern_has_a_message_and_an_offset(void **state)
 {
 	static const struct {
 		const char *text;
@@ -68,7 +68,7 @@ static void bad_patterns_say_what_is_wrong_and_where(void **state)
 	}
 }
 
-static void a_text_that_is_cut_for_the_message_still_ends(void **state)
+static void a_truncated_message_ends_in_nul(void **state)
 {
 	struct pattern *pattern = NULL;
 	char message[8];
@@ -80,7 +80,7 @@ static void a_text_that_is_cut_for_the_message_still_ends(void **state)
 	assert_true(strnlen(message, sizeof(message)) < sizeof(message));
 }
 
-static void a_pattern_that_would_hang_hits_a_limit(void **state)
+static void catastrophic_backtracking_exceeds_a_limit(void **state)
 {
 	static const char *const patterns[] = { "(a+)+$", "(a|aa)+$", "(.*)*x$" };
 	char text[4096];
@@ -117,9 +117,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(patterns_match_anywhere_in_the_text),
-		cmocka_unit_test(bad_patterns_say_what_is_wrong_and_where),
-		cmocka_unit_test(a_text_that_is_cut_for_the_message_still_ends),
-		cmocka_unit_test(a_pattern_that_would_hang_hits_a_limit),
+		cmocka_unit_test(an_error_in_a_pattern_has_a_message_and_an_offset),
+		cmocka_unit_test(a_truncated_message_ends_in_nul),
+		cmocka_unit_test(catastrophic_backtracking_exceeds_a_limit),
 		cmocka_unit_test(an_overlong_pattern_is_refused),
 	};
 

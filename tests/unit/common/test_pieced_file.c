@@ -17,7 +17,7 @@ static int file_with(const void *bytes, size_t size)
 	return fd;
 }
 
-static void ranges_of_both_files_are_read_in_their_order(void **state)
+static void ranges_of_both_files_are_read_in_order(void **state)
 {
 	static const struct pieced_range ranges[] = {
 		{ .size = 3, .offset = 0 },
@@ -45,7 +45,7 @@ static void ranges_of_both_files_are_read_in_their_order(void **state)
 	assert_errno(pieced_file_read(&file, text, 1), -ENODATA);
 }
 
-static void a_source_that_was_cut_short_is_an_error(void **state)
+static void a_truncated_source_is_an_error(void **state)
 {
 	static const struct pieced_range range = { .size = 10, .of_source = 1 };
 	scoped_fd int source_fd = file_with("0123456789", 10);
@@ -61,15 +61,15 @@ static void a_source_that_was_cut_short_is_an_error(void **state)
 }
 
 /*
- * What a hostile writer may put there: nothing is read beyond the files, and nothing is larger than
- * both together.
+ * A hostile writer may put any content into the file. Nothing is read beyond the files, and the
+ * result is never larger than both together.
  */
 static void a_malformed_file_is_refused(void **state)
 {
 	static const struct {
 		uint64_t size;
 		struct pieced_range range;
-		int expected; /* of opening, or else of reading */
+		int expected; /* result of opening, or if that succeeds, of reading */
 	} cases[] = {
 		{ 1000, { .size = 1000, .of_source = 1 }, -EBADMSG },
 		{ UINT64_MAX, { .size = UINT64_MAX, .of_source = 1 }, -EBADMSG },
@@ -91,7 +91,7 @@ static void a_malformed_file_is_refused(void **state)
 		assert_ok(pieced_file_write(fd, &cases[i].range, 1, "", 0));
 		assert_int_equal(pwrite(fd, &cases[i].size, sizeof(cases[i].size), 8),
 				 sizeof(cases[i].size));
-		/* The offset as it stands, not moved behind the list. */
+		/* The offset as it is, without the size of the list. */
 		assert_int_equal(pwrite(fd, &cases[i].range, sizeof(cases[i].range), 24),
 				 sizeof(cases[i].range));
 		r = pieced_file_open(fd, source_fd, &file);
@@ -118,8 +118,8 @@ static void a_file_without_its_header_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_of_both_files_are_read_in_their_order),
-		cmocka_unit_test(a_source_that_was_cut_short_is_an_error),
+		cmocka_unit_test(ranges_of_both_files_are_read_in_order),
+		cmocka_unit_test(a_truncated_source_is_an_error),
 		cmocka_unit_test(a_malformed_file_is_refused),
 		cmocka_unit_test(a_file_without_its_header_is_refused),
 	};

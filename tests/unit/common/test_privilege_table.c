@@ -6,7 +6,7 @@
 #include "common/capabilities.h"
 #include "tests/support/unit.h"
 
-static void a_broader_capability_stands_in_for_some(void **state)
+static void a_broader_capability_replaces_some(void **state)
 {
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
 
@@ -17,7 +17,7 @@ static void a_broader_capability_stands_in_for_some(void **state)
 	assert_false(privilege_is_in(PRIVILEGE_SYSLOG, admin));
 }
 
-static void each_capability_stands_for_itself_alone(void **state)
+static void each_capability_counts_only_for_itself(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++) {
@@ -41,8 +41,8 @@ static void only_the_limit_of_locked_memory_is_raised_at_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_broader_capability_stands_in_for_some),
-		cmocka_unit_test(each_capability_stands_for_itself_alone),
+		cmocka_unit_test(a_broader_capability_replaces_some),
+		cmocka_unit_test(each_capability_counts_only_for_itself),
 		cmocka_unit_test(only_the_limit_of_locked_memory_is_raised_at_start),
 	};
 

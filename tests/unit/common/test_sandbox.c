@@ -23,10 +23,10 @@ static const struct sandbox_rules roomy = {
 	.cpu_s = 10,
 };
 
-/* Ends with 0 when it could do what it tried, 1 when that was refused. */
+/* Exit status 0: the attempt succeeded, 1: it was refused. */
 typedef int (*attempt)(void);
 
-/* What wait() says about a process that enters and then tries. */
+/* The wait status of a process that enters the sandbox and makes an attempt. */
 static int status_of(const struct sandbox_rules *rules, attempt try)
 {
 	int status = 0;
@@ -71,7 +71,7 @@ static int make_a_socket(void)
 
 static int connect_a_socket(void)
 {
-	/* Nobody listens there; a fence says so before the kernel finds out. */
+	/* Nobody listens at this address. A fence refuses the call before the kernel notices. */
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(1) };
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -116,7 +116,7 @@ static int look_at_a_parent(void)
 	return prlimit(getppid(), RLIMIT_CPU, NULL, &limit) < 0;
 }
 
-static void what_it_has_no_need_of_kills_it(void **state)
+static void forbidden_system_calls_kill_the_process(void **state)
 {
 	static const attempt attempts[] = {
 		open_a_file,   make_a_folder,     make_a_socket, connect_a_socket, make_a_process,
@@ -126,20 +126,20 @@ static void what_it_has_no_need_of_kills_it(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(attempts); i++)
 		assert_killed(status_of(&roomy, attempts[i]), SIGSYS);
-	/* The attempts are possible where nothing keeps them from it. */
+	/* Without restrictions the attempts succeed. */
 	assert_ended(status_of(NULL, open_a_file), 0);
 	assert_ended(status_of(NULL, make_a_process), 0);
 	assert_ended(status_of(NULL, make_code), 0);
 	assert_ended(status_of(NULL, signal_the_parent), 0);
 }
 
-static void landlock_alone_keeps_it_from_files_and_sockets(void **state)
+static void landlock_alone_forbids_files_and_sockets(void **state)
 {
 	struct sandbox_rules rules = roomy;
 
 	(void)state;
 	rules.without = SANDBOX_SECCOMP;
-	/* Not open(): it fails already because no descriptor is left. */
+	/* Not open(), which also fails because no descriptor is left. */
 	assert_ended(status_of(&rules, make_a_folder), 1);
 	assert_ended(status_of(&rules, run_a_program), 1);
 	assert_ended(status_of(&rules, connect_a_socket), 1);
@@ -155,7 +155,7 @@ static int enter_again_and_say(void)
 	return sandbox_enter(&rules);
 }
 
-static void it_says_which_fences_there_are_not(void **state)
+static void missing_fences_are_returned(void **state)
 {
 	(void)state;
 	assert_ended(status_of(NULL, enter_again_and_say), SANDBOX_LANDLOCK | SANDBOX_SECCOMP);
@@ -177,7 +177,7 @@ static int compare_numbers(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* So much that the library looks how much memory it may take. */
+/* So many items that qsort() reads the size of the memory. */
 static bool sort_much(void)
 {
 	scoped_free unsigned int *numbers = calloc(MIB, sizeof(*numbers));
@@ -212,7 +212,7 @@ static int work(void)
 	return in_thread ? 0 : 4;
 }
 
-static void it_can_calculate_read_write_its_result_and_use_a_thread(void **state)
+static void computing_reading_writing_the_result_and_threads_are_allowed(void **state)
 {
 	(void)state;
 	assert_ended(status_of(&roomy, work), 0);
@@ -220,7 +220,7 @@ static void it_can_calculate_read_write_its_result_and_use_a_thread(void **state
 
 static int take_memory(void)
 {
-	/* Or the compiler would see that nobody needs the memory. */
+	/* Prevents the compiler from removing the unused allocation. */
 	void *volatile piece;
 	size_t taken = 0;
 
@@ -229,13 +229,13 @@ static int take_memory(void)
 	return taken < 512 * MIB;
 }
 
-static void memory_ends_at_its_limit(void **state)
+static void memory_is_limited(void **state)
 {
 	struct sandbox_rules rules = roomy;
 
 	(void)state;
 #if defined(__SANITIZE_ADDRESS__)
-	skip(); /* it reserves terabytes: there is no such limit */
+	skip(); /* AddressSanitizer reserves terabytes, so no limit is set */
 #endif
 	rules.address_space_bytes = 256 * MIB;
 	assert_ended(status_of(&rules, take_memory), 1);
@@ -248,7 +248,7 @@ static int loop(void)
 	return 0;
 }
 
-static void an_endless_loop_ends_at_its_limit(void **state)
+static void an_endless_loop_is_killed_at_the_cpu_limit(void **state)
 {
 	struct sandbox_rules rules = roomy;
 
@@ -268,7 +268,7 @@ static int write_much(void)
 	return 0;
 }
 
-static void a_large_result_ends_at_its_limit(void **state)
+static void a_large_result_is_stopped_at_the_file_limit(void **state)
 {
 	const int saved = null_fd;
 
@@ -287,13 +287,16 @@ static int give_up(void)
 	return 0;
 }
 
-static void a_failed_assertion_still_says_what_it_is(void **state)
+static void a_failed_assertion_writes_its_message(void **state)
 {
 	(void)state;
 	assert_killed(status_of(&roomy, give_up), SIGABRT);
 }
 
-/* A process that ends as soon as its child has said that it follows it; the child's pid. */
+/*
+ * Creates a process that ends as soon as its child has called sandbox_end_with_parent(). Returns
+ * the pid of the child.
+ */
 static pid_t orphan(int pipe_fd)
 {
 	pid_t pid = fork();
@@ -321,7 +324,7 @@ static pid_t orphan(int pipe_fd)
 	return pid;
 }
 
-static void it_ends_with_its_parent(void **state)
+static void the_process_is_killed_when_its_parent_ends(void **state)
 {
 	int ends[2], r = -1, status;
 	pid_t parent;
@@ -333,7 +336,7 @@ static void it_ends_with_its_parent(void **state)
 	assert_int_equal(waitpid(parent, &status, 0), parent);
 	assert_int_equal(read(ends[0], &r, sizeof(r)), sizeof(r));
 	assert_int_equal(r, 0);
-	/* The last holder of the other end is gone, long before its minute is over. */
+	/* The last holder of the other end was killed, long before its minute is over. */
 	assert_int_equal(read(ends[0], &r, sizeof(r)), 0);
 	(void)close(ends[0]);
 }
@@ -343,7 +346,7 @@ static int follow_a_stranger(void)
 	return sandbox_end_with_parent(1) == -ESRCH;
 }
 
-static void a_parent_that_is_gone_is_noticed(void **state)
+static void a_parent_that_has_ended_is_an_error(void **state)
 {
 	(void)state;
 	assert_ended(status_of(NULL, follow_a_stranger), 1);
@@ -359,7 +362,7 @@ static int yield(void)
 	return read(fd, text, 5) == 5 && strcmp(text, "1000\n") == 0;
 }
 
-static void others_come_first(void **state)
+static void the_process_is_the_first_oom_victim(void **state)
 {
 	(void)state;
 	assert_ended(status_of(NULL, yield), 1);
@@ -379,17 +382,17 @@ static int open_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_has_no_need_of_kills_it),
-		cmocka_unit_test(landlock_alone_keeps_it_from_files_and_sockets),
-		cmocka_unit_test(it_says_which_fences_there_are_not),
-		cmocka_unit_test(it_can_calculate_read_write_its_result_and_use_a_thread),
-		cmocka_unit_test(memory_ends_at_its_limit),
-		cmocka_unit_test(an_endless_loop_ends_at_its_limit),
-		cmocka_unit_test(a_large_result_ends_at_its_limit),
-		cmocka_unit_test(a_failed_assertion_still_says_what_it_is),
-		cmocka_unit_test(it_ends_with_its_parent),
-		cmocka_unit_test(a_parent_that_is_gone_is_noticed),
-		cmocka_unit_test(others_come_first),
+		cmocka_unit_test(forbidden_system_calls_kill_the_process),
+		cmocka_unit_test(landlock_alone_forbids_files_and_sockets),
+		cmocka_unit_test(missing_fences_are_returned),
+		cmocka_unit_test(computing_reading_writing_the_result_and_threads_are_allowed),
+		cmocka_unit_test(memory_is_limited),
+		cmocka_unit_test(an_endless_loop_is_killed_at_the_cpu_limit),
+		cmocka_unit_test(a_large_result_is_stopped_at_the_file_limit),
+		cmocka_unit_test(a_failed_assertion_writes_its_message),
+		cmocka_unit_test(the_process_is_killed_when_its_parent_ends),
+		cmocka_unit_test(a_parent_that_has_ended_is_an_error),
+		cmocka_unit_test(the_process_is_the_first_oom_victim),
 	};
 
 	return cmocka_run_group_tests(tests, open_descriptors, NULL);

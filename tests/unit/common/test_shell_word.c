@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void words_are_quoted_where_a_shell_would_read_them_otherwise(void **state)
+static void words_that_a_shell_would_interpret_are_quoted(void **state)
 {
 	static const struct {
 		const char *word, *expected;
@@ -26,7 +26,7 @@ static void words_are_quoted_where_a_shell_would_read_them_otherwise(void **stat
 	}
 }
 
-static void a_word_that_does_not_fit_is_cut_and_its_quotes_are_closed(void **state)
+static void a_truncated_word_has_closed_quotes(void **state)
 {
 	char text[12] = "cat ";
 
@@ -38,8 +38,8 @@ static void a_word_that_does_not_fit_is_cut_and_its_quotes_are_closed(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_are_quoted_where_a_shell_would_read_them_otherwise),
-		cmocka_unit_test(a_word_that_does_not_fit_is_cut_and_its_quotes_are_closed),
+		cmocka_unit_test(words_that_a_shell_would_interpret_are_quoted),
+		cmocka_unit_test(a_truncated_word_has_closed_quotes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

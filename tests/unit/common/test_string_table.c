@@ -25,7 +25,7 @@ static void equal_strings_get_equal_ids_dense_from_zero(void **state)
 	assert_int_equal(string_table_count(table), 3);
 }
 
-static void texts_end_in_nul_and_stay_where_they_are(void **state)
+static void texts_end_in_nul_and_do_not_move(void **state)
 {
 	scoped(string_table_freep) struct string_table *table = NULL;
 	const char *first;
@@ -50,7 +50,7 @@ static void texts_end_in_nul_and_stay_where_they_are(void **state)
 	}
 }
 
-static void strings_may_hold_nul_and_be_long(void **state)
+static void strings_may_contain_nul_and_be_long(void **state)
 {
 	scoped(string_table_freep) struct string_table *table = NULL;
 	static char large[100000];
@@ -68,7 +68,7 @@ static void strings_may_hold_nul_and_be_long(void **state)
 	assert_memory_equal(string_table_text(table, c), large, sizeof(large));
 }
 
-static void a_full_table_still_knows_its_strings(void **state)
+static void a_full_table_finds_its_strings(void **state)
 {
 	scoped(string_table_freep) struct string_table *table = NULL;
 	string_id id = 99;
@@ -83,8 +83,8 @@ static void a_full_table_still_knows_its_strings(void **state)
 	assert_int_equal(intern(table, "12345"), 1);
 }
 
-/* All of them share the low bits of their plain hash, as an attacker would choose them. */
-static void chosen_names_do_not_crowd_one_place_of_the_table(void **state)
+/* The unseeded hashes of all names have equal low bits, as an attacker would choose them. */
+static void prepared_names_do_not_collide(void **state)
 {
 	enum { N_NAMES = 600, COMMON_BITS = 10 };
 	scoped(string_table_freep) struct string_table *table = NULL;
@@ -101,7 +101,10 @@ static void chosen_names_do_not_crowd_one_place_of_the_table(void **state)
 		(void)intern(table, text);
 		found++;
 	}
-	/* Without a seed: all 600. With one, at this load, runs of 100 are beyond all chance. */
+	/*
+	 * Without a seed the run has 600 slots. With a seed, a run of 100 is practically
+	 * impossible.
+	 */
 	assert_in_range(string_table_longest_run(table), 1, 100);
 }
 
@@ -109,10 +112,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_strings_get_equal_ids_dense_from_zero),
-		cmocka_unit_test(texts_end_in_nul_and_stay_where_they_are),
-		cmocka_unit_test(strings_may_hold_nul_and_be_long),
-		cmocka_unit_test(a_full_table_still_knows_its_strings),
-		cmocka_unit_test(chosen_names_do_not_crowd_one_place_of_the_table),
+		cmocka_unit_test(texts_end_in_nul_and_do_not_move),
+		cmocka_unit_test(strings_may_contain_nul_and_be_long),
+		cmocka_unit_test(a_full_table_finds_its_strings),
+		cmocka_unit_test(prepared_names_do_not_collide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

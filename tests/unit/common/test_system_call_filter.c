@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each filter in a child. */
+/* Each test loads its filter in a child. */
 #include "common/system_call_filter.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static const int allowed[] = { SCMP_SYS(getuid) };
 static const struct system_call_list lists[] = {
 	{ .action = SCMP_ACT_ERRNO(EXDEV), .calls = failing, .n_calls = ARRAY_SIZE(failing) },
 	{ .action = SCMP_ACT_KILL_PROCESS, .calls = killing, .n_calls = ARRAY_SIZE(killing) },
-	/* The default: must be left out. */
+	/* A list with the default action must be skipped. */
 	{ .action = SCMP_ACT_ALLOW, .calls = allowed, .n_calls = ARRAY_SIZE(allowed) },
 };
 
@@ -75,14 +75,14 @@ static int call_chroot(void)
 	return chroot("/");
 }
 
-static void a_listed_call_fails_as_its_list_says(void **state)
+static void a_listed_call_has_the_action_of_its_list(void **state)
 {
 	(void)state;
 	assert_int_equal(under_filter(call_getppid), 0);
 	assert_int_equal(under_filter(call_getuid), 0);
 }
 
-static void a_condition_holds_for_its_argument_only(void **state)
+static void a_condition_applies_to_its_argument_only(void **state)
 {
 	(void)state;
 	assert_int_equal(under_filter(open_sockets), 0);
@@ -100,8 +100,8 @@ static void a_killing_list_ends_the_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_listed_call_fails_as_its_list_says),
-		cmocka_unit_test(a_condition_holds_for_its_argument_only),
+		cmocka_unit_test(a_listed_call_has_the_action_of_its_list),
+		cmocka_unit_test(a_condition_applies_to_its_argument_only),
 		cmocka_unit_test(a_killing_list_ends_the_process),
 	};
 

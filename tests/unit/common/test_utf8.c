@@ -7,7 +7,7 @@
 #include "tests/support/test_seed.h"
 #include "tests/support/unit.h"
 
-/* By the C library's own decoder, which is strict. */
+/* Checks with the decoder of the C library, which is strict. */
 static bool is_utf8(const char *text, size_t size)
 {
 	iconv_t decoder = iconv_open("UTF-32LE", "UTF-8");
@@ -23,7 +23,7 @@ static bool is_utf8(const char *text, size_t size)
 	return r != (size_t)-1;
 }
 
-static void broken_bytes_become_replacement_characters(void **state)
+static void invalid_bytes_become_replacement_characters(void **state)
 {
 	static const struct {
 		const char *text, *repaired;
@@ -35,7 +35,7 @@ static void broken_bytes_become_replacement_characters(void **state)
 		  "b",
 		  "a\xef\xbf\xbd"
 		  "b" },
-		{ "\xe6\x97", "\xef\xbf\xbd\xef\xbf\xbd" }, /* a character cut in two */
+		{ "\xe6\x97", "\xef\xbf\xbd\xef\xbf\xbd" }, /* a truncated character */
 		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" }, /* overlong */
 		{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* a surrogate */
 		{ "\xf4\x90\x80\x80x", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" },
@@ -52,7 +52,7 @@ static void broken_bytes_become_replacement_characters(void **state)
 	}
 }
 
-static void whatever_was_there_is_valid_afterwards(void **state)
+static void repaired_text_is_always_valid(void **state)
 {
 	uint64_t seed = test_seed();
 
@@ -64,7 +64,9 @@ static void whatever_was_there_is_valid_afterwards(void **state)
 		size_t valid;
 
 		for (size_t i = 0; i < size; i++) {
-			/* Continuations and first bytes of all lengths meet often. */
+			/*
+			 * Bytes at which continuations and first bytes of all lengths are frequent.
+			 */
 			static const uint8_t near[] = { 'a',  0x80, 0x9f, 0xa0, 0xbf, 0xc2,
 							0xe0, 0xed, 0xef, 0xf0, 0xf4 };
 
@@ -79,7 +81,7 @@ static void whatever_was_there_is_valid_afterwards(void **state)
 	}
 }
 
-static void what_has_no_room_ends_with_a_whole_character(void **state)
+static void truncated_text_ends_with_a_whole_character(void **state)
 {
 	char out[8] = "xxxxxxx";
 
@@ -91,9 +93,9 @@ static void what_has_no_room_ends_with_a_whole_character(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(broken_bytes_become_replacement_characters),
-		cmocka_unit_test(whatever_was_there_is_valid_afterwards),
-		cmocka_unit_test(what_has_no_room_ends_with_a_whole_character),
+		cmocka_unit_test(invalid_bytes_become_replacement_characters),
+		cmocka_unit_test(repaired_text_is_always_valid),
+		cmocka_unit_test(truncated_text_ends_with_a_whole_character),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,8 @@
 
 #include "tests/support/unit.h"
 
-/* Made by another implementation of RFC 4122, and what DeepFlow's answers hold. */
-static void labels_give_the_ids_that_others_compute(void **state)
+/* From another implementation of RFC 4122, and from answers of DeepFlow. */
+static void ids_equal_those_of_other_implementations(void **state)
 {
 	static const struct {
 		const char *name, *uuid;
@@ -27,7 +27,7 @@ static void labels_give_the_ids_that_others_compute(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_give_the_ids_that_others_compute),
+		cmocka_unit_test(ids_equal_those_of_other_implementations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

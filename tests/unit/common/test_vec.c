@@ -5,7 +5,7 @@
 
 VEC_DEFINE(u64_vec, uint64_t);
 
-static void pushed_items_stand_in_order(void **state)
+static void pushed_items_are_in_order(void **state)
 {
 	struct u64_vec vec = {};
 
@@ -19,7 +19,7 @@ static void pushed_items_stand_in_order(void **state)
 	assert_null(vec.items);
 }
 
-static void reserved_room_is_not_moved_by_pushes(void **state)
+static void pushes_into_reserved_memory_do_not_move_items(void **state)
 {
 	struct u64_vec vec = {};
 	uint64_t *items;
@@ -61,8 +61,8 @@ static void a_cleared_array_keeps_its_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pushed_items_stand_in_order),
-		cmocka_unit_test(reserved_room_is_not_moved_by_pushes),
+		cmocka_unit_test(pushed_items_are_in_order),
+		cmocka_unit_test(pushes_into_reserved_memory_do_not_move_items),
 		cmocka_unit_test(sizes_that_overflow_are_refused_without_a_change),
 		cmocka_unit_test(a_cleared_array_keeps_its_memory),
 	};

@@ -21,7 +21,7 @@ static struct bytes_view view_of(const void *data, size_t size)
 	return (struct bytes_view){ .data = data, .size = size };
 }
 
-static void what_was_compressed_comes_back(void **state)
+static void compressed_content_is_decompressed_unchanged(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 100, 65536, 131072, 131073, 3000000 };
 	static uint8_t content[3000000];
@@ -40,7 +40,7 @@ static void what_was_compressed_comes_back(void **state)
 	}
 }
 
-/* As a sender does that does not know the size when it begins. */
+/* Compresses like a sender that does not know the size in advance. */
 static size_t compress_without_size(const void *data, size_t size, void *out, size_t capacity)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -55,7 +55,7 @@ static size_t compress_without_size(const void *data, size_t size, void *out, si
 	return out_buffer.pos;
 }
 
-static void frames_without_a_size_come_back_too(void **state)
+static void frames_without_a_content_size_are_decompressed(void **state)
 {
 	static uint8_t content[1000000], packed[1100000];
 	scoped(bytes_release) struct bytes out = BYTES_INIT(sizeof(content));
@@ -72,7 +72,7 @@ static void frames_without_a_size_come_back_too(void **state)
 	assert_errno(zstd_decompress(view_of(packed, size), &too_small), -EFBIG);
 }
 
-static void several_frames_give_one_content(void **state)
+static void several_frames_are_concatenated(void **state)
 {
 	scoped(bytes_release) struct bytes packed = BYTES_INIT(MIB);
 	scoped(bytes_release) struct bytes out = BYTES_INIT(10);
@@ -99,7 +99,7 @@ static void content_is_appended(void **state)
 	assert_bytes_equal_text(&out, "helloworld");
 }
 
-static void a_frame_cut_anywhere_is_refused(void **state)
+static void a_frame_truncated_anywhere_is_refused(void **state)
 {
 	static uint8_t content[5000];
 	scoped(bytes_release) struct bytes packed = BYTES_INIT(MIB);
@@ -108,10 +108,9 @@ static void a_frame_cut_anywhere_is_refused(void **state)
 	fill(content, sizeof(content));
 	assert_ok(zstd_compress(view_of(content, sizeof(content)), 3, &packed));
 	for (size_t size = 0; size < packed.size; size++) {
-		/* Exactly the content's size: a missing checksum must be noticed without room too.
-		 */
+		/* The output is full at the end; a missing checksum must be detected all the same. */
 		scoped(bytes_release) struct bytes out = BYTES_INIT(sizeof(content));
-		/* Of its own, so that reading past the end is seen. */
+		/* A separate allocation, so that AddressSanitizer finds reads past the end. */
 		scoped_free uint8_t *cut = malloc(size + 1);
 
 		memcpy(cut, packed.data, size);
@@ -120,7 +119,7 @@ static void a_frame_cut_anywhere_is_refused(void **state)
 	}
 }
 
-static void a_changed_byte_is_noticed(void **state)
+static void a_changed_byte_is_detected(void **state)
 {
 	static uint8_t content[3000];
 	scoped(bytes_release) struct bytes packed = BYTES_INIT(MIB);
@@ -134,7 +133,7 @@ static void a_changed_byte_is_noticed(void **state)
 
 		packed.data[i] ^= 0x10;
 		r = zstd_decompress(bytes_view_of(&packed), &out);
-		/* Some bits of the header do not matter, but then the content is right. */
+		/* Some bits of the header have no effect. Then the content must be correct. */
 		if (r == 0)
 			assert_memory_equal(out.data, content, sizeof(content));
 		else
@@ -167,7 +166,7 @@ static void a_window_beyond_our_limit_is_refused(void **state)
 	assert_errno(zstd_decompress(view_of(frame, sizeof(frame)), &out), -EBADMSG);
 }
 
-static void what_is_no_zstd_is_refused(void **state)
+static void other_bytes_than_zstd_are_refused(void **state)
 {
 	static const char *const cases[] = { "", "x", "hello, world", "\x28\xb5\x2f" };
 
@@ -179,7 +178,7 @@ static void what_is_no_zstd_is_refused(void **state)
 	}
 }
 
-static void garbage_behind_a_frame_is_refused(void **state)
+static void garbage_after_a_frame_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes packed = BYTES_INIT(MIB);
 	scoped(bytes_release) struct bytes out = BYTES_INIT(MIB);
@@ -191,14 +190,14 @@ static void garbage_behind_a_frame_is_refused(void **state)
 	assert_int_equal(out.size, 0);
 }
 
-static void compression_keeps_to_the_ceiling(void **state)
+static void compression_respects_the_ceiling(void **state)
 {
 	static uint8_t content[100000];
 	scoped(bytes_release) struct bytes small = BYTES_INIT(1000);
 	scoped(bytes_release) struct bytes zeros = BYTES_INIT(1000);
 
 	(void)state;
-	/* A ceiling below zstd's bound is fine when the result fits. */
+	/* A ceiling below zstd's bound is no error if the result fits. */
 	assert_ok(zstd_compress(view_of(content, sizeof(content)), 3, &zeros));
 	fill(content, sizeof(content));
 	assert_errno(zstd_compress(view_of(content, sizeof(content)), 3, &small), -EFBIG);
@@ -208,17 +207,17 @@ static void compression_keeps_to_the_ceiling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_compressed_comes_back),
-		cmocka_unit_test(frames_without_a_size_come_back_too),
-		cmocka_unit_test(several_frames_give_one_content),
+		cmocka_unit_test(compressed_content_is_decompressed_unchanged),
+		cmocka_unit_test(frames_without_a_content_size_are_decompressed),
+		cmocka_unit_test(several_frames_are_concatenated),
 		cmocka_unit_test(content_is_appended),
-		cmocka_unit_test(a_frame_cut_anywhere_is_refused),
-		cmocka_unit_test(a_changed_byte_is_noticed),
+		cmocka_unit_test(a_frame_truncated_anywhere_is_refused),
+		cmocka_unit_test(a_changed_byte_is_detected),
 		cmocka_unit_test(a_bomb_stops_at_the_ceiling),
 		cmocka_unit_test(a_window_beyond_our_limit_is_refused),
-		cmocka_unit_test(what_is_no_zstd_is_refused),
-		cmocka_unit_test(garbage_behind_a_frame_is_refused),
-		cmocka_unit_test(compression_keeps_to_the_ceiling),
+		cmocka_unit_test(other_bytes_than_zstd_are_refused),
+		cmocka_unit_test(garbage_after_a_frame_is_refused),
+		cmocka_unit_test(compression_respects_the_ceiling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

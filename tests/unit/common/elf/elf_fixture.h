@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Opening ELF files by name or out of memory, for the tests of this folder. */
+/* Opens ELF files by name or from memory, for the tests of this folder. */
 
 #include <sys/mman.h>
 
@@ -31,7 +31,7 @@ static inline struct opened_elf open_elf(const char *path)
 	return opened;
 }
 
-/* The result of opening these bytes as a file. */
+/* Opens these bytes as a file and returns the result. */
 static inline int open_elf_bytes(const void *data, size_t size, struct opened_elf *ret_opened)
 {
 	struct opened_elf opened = { .fd = memfd_create("test", MFD_CLOEXEC) };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A program without a C library: small enough to be cut at every length. It is only read, never
- * run. */
+/*
+ * A program without a C library, small enough to be truncated at every length. Tests read it and
+ * never run it.
+ */
 
 static int answer = 42;
 int counter;

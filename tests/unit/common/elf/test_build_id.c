@@ -7,7 +7,7 @@
 #include "common/hash.h"
 #include "tests/unit/common/elf/elf_fixture.h"
 
-/* The identity's text form; "" when there is none. */
+/* The text form of the identity; "": none. */
 static void identify(const struct elf_file *elf, char ret_text[EXECUTABLE_ID_TEXT_SIZE])
 {
 	struct executable_id id = {};
@@ -40,7 +40,7 @@ static void build_id_by_readelf(const char *path, char ret_text[EXECUTABLE_ID_TE
 	assert_int_equal(pclose(readelf), 0);
 }
 
-static void gnu_build_ids_are_those_that_readelf_prints(void **state)
+static void gnu_build_ids_equal_those_of_readelf(void **state)
 {
 	const char *paths[] = { "/bin/true",           "/bin/sh", "/usr/bin/env", FIXTURES "/gnu",
 				FIXTURES "/gnu.debug", NULL };
@@ -60,7 +60,7 @@ static void gnu_build_ids_are_those_that_readelf_prints(void **state)
 	}
 }
 
-static void a_gnu_build_id_wins_over_gos(void **state)
+static void a_gnu_build_id_is_preferred_to_a_go_build_id(void **state)
 {
 	char text[EXECUTABLE_ID_TEXT_SIZE];
 
@@ -96,7 +96,7 @@ static void notes_are_found_without_section_headers(void **state)
 	}
 }
 
-static void an_executable_and_its_stripped_twin_have_one_identity(void **state)
+static void an_executable_and_its_stripped_copy_have_one_identity(void **state)
 {
 	char text[EXECUTABLE_ID_TEXT_SIZE];
 	char stripped_text[EXECUTABLE_ID_TEXT_SIZE];
@@ -108,7 +108,7 @@ static void an_executable_and_its_stripped_twin_have_one_identity(void **state)
 	assert_string_equal(text, stripped_text);
 }
 
-static void the_text_hash_is_that_of_the_whole_section(void **state)
+static void the_text_hash_covers_the_whole_section(void **state)
 {
 	static const char *const paths[] = { FIXTURES "/plain", FIXTURES "/object.o" };
 
@@ -131,7 +131,7 @@ static void the_text_hash_is_that_of_the_whole_section(void **state)
 	}
 }
 
-/* ELF header, one section of many reads' size, the section names, three section headers. */
+/* ELF header, a section that takes many reads, the section names, three section headers. */
 static void a_large_text_is_hashed_in_pieces(void **state)
 {
 	enum { TEXT_SIZE = 3 * 65536 + 777, NAMES_SIZE = 17, HEADERS_AT = 200704 };
@@ -237,7 +237,7 @@ static void notes_are_searched_and_checked(void **state)
 	}
 }
 
-static void a_note_cut_anywhere_is_refused(void **state)
+static void a_note_truncated_anywhere_is_refused(void **state)
 {
 	(void)state;
 	for (size_t size = 1; size < sizeof(GNU_NOTE) - 1; size++) {
@@ -252,16 +252,16 @@ static void a_note_cut_anywhere_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gnu_build_ids_are_those_that_readelf_prints),
-		cmocka_unit_test(a_gnu_build_id_wins_over_gos),
+		cmocka_unit_test(gnu_build_ids_equal_those_of_readelf),
+		cmocka_unit_test(a_gnu_build_id_is_preferred_to_a_go_build_id),
 		cmocka_unit_test(notes_are_found_without_section_headers),
-		cmocka_unit_test(an_executable_and_its_stripped_twin_have_one_identity),
-		cmocka_unit_test(the_text_hash_is_that_of_the_whole_section),
+		cmocka_unit_test(an_executable_and_its_stripped_copy_have_one_identity),
+		cmocka_unit_test(the_text_hash_covers_the_whole_section),
 		cmocka_unit_test(a_large_text_is_hashed_in_pieces),
 		cmocka_unit_test(a_debug_file_without_notes_has_no_identity),
 		cmocka_unit_test(a_truncated_text_is_an_error),
 		cmocka_unit_test(notes_are_searched_and_checked),
-		cmocka_unit_test(a_note_cut_anywhere_is_refused),
+		cmocka_unit_test(a_note_truncated_anywhere_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

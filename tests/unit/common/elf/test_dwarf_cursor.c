@@ -5,7 +5,7 @@
 
 #define CURSOR_OVER(array) cursor_at((struct bytes_view){ (array), sizeof(array) }, 0)
 
-static void a_failed_read_returns_zero_and_leaves_nothing(void **state)
+static void a_failed_read_returns_zero_and_moves_to_the_end(void **state)
 {
 	static const uint8_t bytes[] = { 1, 2, 3 };
 	struct bytes_reader cursor = CURSOR_OVER(bytes);
@@ -149,7 +149,7 @@ static void a_unit_length_has_4_or_12_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failed_read_returns_zero_and_leaves_nothing),
+		cmocka_unit_test(a_failed_read_returns_zero_and_moves_to_the_end),
 		cmocka_unit_test(a_cursor_may_begin_at_the_end_but_not_beyond),
 		cmocka_unit_test(leb128_numbers_are_read_up_to_64_bits),
 		cmocka_unit_test(a_leb128_number_without_end_fails),

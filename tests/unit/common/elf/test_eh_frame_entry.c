@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of .eh_frame before their instructions. What CIEs may say is in
- * tests/unit/agent/unwind/cfi/test_eh_frame.c. */
+/*
+ * Tests entries of .eh_frame up to their instructions. tests/unit/agent/unwind/cfi/test_eh_frame.c
+ * tests the contents of CIEs.
+ */
 
 #include "common/elf/eh_frame_entry.h"
 
 #include "tests/support/unit.h"
 
-static void an_entry_is_as_long_as_its_length_field_says(void **state)
+static void the_size_of_an_entry_is_computed_from_its_length_field(void **state)
 {
 	static const struct {
 		uint8_t bytes[16];
@@ -43,7 +45,7 @@ static void an_entry_is_as_long_as_its_length_field_says(void **state)
 	}
 }
 
-static void an_id_is_that_of_a_cie_in_its_own_section_only(void **state)
+static void the_id_of_a_cie_depends_on_the_section(void **state)
 {
 	(void)state;
 	assert_true(eh_frame_id_is_cie(0, 4, false));
@@ -84,7 +86,7 @@ static void a_cie_gives_alignments_and_the_encoding_of_addresses(void **state)
 static void an_fde_gives_the_range_of_its_function(void **state)
 {
 	static const struct eh_pointer_bases none = {};
-	/* 0x200 before the field, 0x30 bytes, no augmentation data, one instruction. */
+	/* Start 0x200 before the field, 0x30 bytes, no augmentation data, one instruction. */
 	const uint8_t fde[] = { 0x00, 0xfe, 0xff, 0xff, 0x30, 0, 0, 0, 0, 0x0c };
 	const struct eh_frame_cie cie = read_cie();
 	struct eh_frame_range range = {};
@@ -108,8 +110,8 @@ static void an_fde_gives_the_range_of_its_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_is_as_long_as_its_length_field_says),
-		cmocka_unit_test(an_id_is_that_of_a_cie_in_its_own_section_only),
+		cmocka_unit_test(the_size_of_an_entry_is_computed_from_its_length_field),
+		cmocka_unit_test(the_id_of_a_cie_depends_on_the_section),
 		cmocka_unit_test(a_cie_gives_alignments_and_the_encoding_of_addresses),
 		cmocka_unit_test(an_fde_gives_the_range_of_its_function),
 	};

@@ -5,9 +5,9 @@
 
 static const struct eh_pointer_bases bases = { .text = 0x1000, .data = 0x2000, .function = 0x3000 };
 
-static void a_pointer_is_a_number_and_what_it_is_relative_to(void **state)
+static void a_pointer_is_a_value_plus_its_base(void **state)
 {
-	/* At 0x5001; the numbers are 16, or -16 where they have a sign. */
+	/* The field is at 0x5001. Values are 16, or -16 in signed formats. */
 	static const struct {
 		uint8_t encoding;
 		uint8_t bytes[16];
@@ -40,7 +40,7 @@ static void a_pointer_is_a_number_and_what_it_is_relative_to(void **state)
 	}
 }
 
-static void what_the_file_cannot_say_is_an_error(void **state)
+static void indirect_and_unknown_encodings_are_errors(void **state)
 {
 	static const uint8_t encodings[] = { EH_PE_OMIT, EH_PE_INDIRECT, 0x05, 0x60, 0x70 };
 	static const uint8_t bytes[16] = { 16 };
@@ -58,8 +58,8 @@ static void what_the_file_cannot_say_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pointer_is_a_number_and_what_it_is_relative_to),
-		cmocka_unit_test(what_the_file_cannot_say_is_an_error),
+		cmocka_unit_test(a_pointer_is_a_value_plus_its_base),
+		cmocka_unit_test(indirect_and_unknown_encodings_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

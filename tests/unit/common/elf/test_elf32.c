@@ -4,7 +4,7 @@
 #include "tests/support/unit.h"
 
 /*
- * Each field has a value of its own. What real files have is compared with libelf in test_elf_file.
+ * Each field has a different value. test_elf_file compares real files with libelf.
  */
 
 static void a_header_keeps_every_field(void **state)

@@ -56,7 +56,7 @@ static void compare_segments_with_libelf(const struct elf_file *ours, Elf *their
 	assert_int_equal(ours->n_load_segments, n_loads);
 }
 
-static void headers_are_those_that_libelf_reads(void **state)
+static void headers_equal_those_of_libelf(void **state)
 {
 	static const char *const paths[] = {
 		"/bin/true",
@@ -123,7 +123,7 @@ static void read_fixture(const char *path, struct bytes *ret_bytes)
 	assert_ok(file_read(path, ret_bytes));
 }
 
-static void a_file_cut_anywhere_is_an_error_or_has_no_sections(void **state)
+static void a_file_truncated_anywhere_is_an_error_or_has_no_sections(void **state)
 {
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
 	Elf64_Ehdr header;
@@ -151,7 +151,7 @@ static void a_file_cut_anywhere_is_an_error_or_has_no_sections(void **state)
 }
 
 #if defined(__x86_64__)
-static void a_32_bit_file_opens_only_for_those_who_ask_for_it(void **state)
+static void a_32_bit_file_opens_only_on_request(void **state)
 {
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
 	scoped(opened_elf_release) struct opened_elf refused = { .fd = -1 };
@@ -164,7 +164,7 @@ static void a_32_bit_file_opens_only_for_those_who_ask_for_it(void **state)
 	assert_errno(open_elf_bytes(file.data, file.size, &refused), -ENOTSUP);
 }
 
-static void a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections(void **state)
+static void a_32_bit_file_truncated_anywhere_is_an_error_or_has_no_sections(void **state)
 {
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
 	size_t headers_end;
@@ -193,7 +193,7 @@ static void a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections(void **sta
 }
 #endif
 
-static void an_object_file_cut_anywhere_is_an_error(void **state)
+static void an_object_file_truncated_anywhere_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
 
@@ -207,7 +207,7 @@ static void an_object_file_cut_anywhere_is_an_error(void **state)
 	}
 }
 
-static void a_file_truncated_after_opening_is_no_data(void **state)
+static void a_file_truncated_after_opening_returns_enodata(void **state)
 {
 	scoped(opened_elf_release) struct opened_elf opened = { .fd = -1 };
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
@@ -224,8 +224,10 @@ static void a_file_truncated_after_opening_is_no_data(void **state)
 	assert_int_equal(text.size, 0);
 }
 
-/* Writes one field of the ELF header, of program header 0 or of section header 0 in a copy of
- * "plain", and opens it. */
+/*
+ * Changes one field of the ELF header, of program header 0 or of section header 0 in a copy of
+ * "plain", and opens the copy.
+ */
 enum patched_header {
 	PATCH_HEADER,
 	PATCH_SECTION_0,
@@ -258,7 +260,7 @@ static size_t patch_offset(const struct patch *patch, const Elf64_Ehdr *header)
 	}
 }
 
-static void bad_headers_are_refused_and_bad_sections_left_out(void **state)
+static void bad_headers_are_refused_and_bad_sections_ignored(void **state)
 {
 	static const struct patch patches[] = {
 		{ PATCH_HEADER, EI_MAG0, 1, 0, -ENOEXEC, false },
@@ -268,7 +270,7 @@ static void bad_headers_are_refused_and_bad_sections_left_out(void **state)
 		{ EHDR(e_phoff), UINT64_MAX, -ENODATA, false },
 		{ EHDR(e_phoff), UINT64_MAX - 100, -ENODATA, false },
 		{ EHDR(e_phnum), 0xfffe, -ENODATA, false },
-		{ EHDR(e_phnum), PN_XNUM, 0, true }, /* none, says section 0 */
+		{ EHDR(e_phnum), PN_XNUM, 0, true }, /* section 0 has the count 0 */
 		{ EHDR(e_phnum), 0, 0, true },
 		{ EHDR(e_shoff), 0, 0, false },
 		{ EHDR(e_shoff), UINT64_MAX, 0, false },
@@ -309,8 +311,8 @@ static void bad_headers_are_refused_and_bad_sections_left_out(void **state)
 	}
 }
 
-/* gABI, "ELF Header": numbers beyond 0xff00 stand in section 0. */
-static void numbers_too_large_for_the_header_are_read_from_section_zero(void **state)
+/* gABI, "ELF Header": section 0 has the counts above 0xff00. */
+static void counts_too_large_for_the_header_are_read_from_section_zero(void **state)
 {
 	enum { N_SECTIONS = 65000, NAMES_INDEX = 64999, N_PROGRAM_HEADERS = 65535 };
 	const Elf64_Ehdr header = {
@@ -347,12 +349,12 @@ static void numbers_too_large_for_the_header_are_read_from_section_zero(void **s
 	assert_ok(open_elf_bytes(file, names_offset + 10, &opened));
 	assert_int_equal(opened.elf->n_sections, N_SECTIONS);
 	assert_int_equal(opened.elf->n_program_headers, N_PROGRAM_HEADERS);
-	/* The name's NUL is not in the file. */
+	/* The file does not contain the NUL of the name. */
 	assert_ptr_equal(elf_file_section(opened.elf, ".shstrtab"),
 			 &opened.elf->sections[NAMES_INDEX]);
 }
 
-static void what_is_no_file_gives_its_errno(void **state)
+static void an_open_error_is_returned(void **state)
 {
 	struct elf_file *elf = NULL;
 	scoped_fd int folder_fd = open("/", O_RDONLY | O_CLOEXEC);
@@ -365,7 +367,7 @@ static void what_is_no_file_gives_its_errno(void **state)
 	assert_null(elf);
 }
 
-static void file_offsets_become_addresses_through_the_segments(void **state)
+static void file_offsets_are_converted_by_the_segments(void **state)
 {
 	static const struct load_segment segments[] = {
 		{ .file_offset = 0x0, .vaddr = 0x400000, .file_size = 0x1000 },
@@ -395,20 +397,20 @@ static void file_offsets_become_addresses_through_the_segments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_are_those_that_libelf_reads),
+		cmocka_unit_test(headers_equal_those_of_libelf),
 		cmocka_unit_test(a_section_is_found_by_name_and_read),
 		cmocka_unit_test(a_section_without_bytes_in_the_file_reads_as_empty),
-		cmocka_unit_test(a_file_cut_anywhere_is_an_error_or_has_no_sections),
+		cmocka_unit_test(a_file_truncated_anywhere_is_an_error_or_has_no_sections),
 #if defined(__x86_64__)
-		cmocka_unit_test(a_32_bit_file_opens_only_for_those_who_ask_for_it),
-		cmocka_unit_test(a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections),
+		cmocka_unit_test(a_32_bit_file_opens_only_on_request),
+		cmocka_unit_test(a_32_bit_file_truncated_anywhere_is_an_error_or_has_no_sections),
 #endif
-		cmocka_unit_test(an_object_file_cut_anywhere_is_an_error),
-		cmocka_unit_test(a_file_truncated_after_opening_is_no_data),
-		cmocka_unit_test(bad_headers_are_refused_and_bad_sections_left_out),
-		cmocka_unit_test(numbers_too_large_for_the_header_are_read_from_section_zero),
-		cmocka_unit_test(what_is_no_file_gives_its_errno),
-		cmocka_unit_test(file_offsets_become_addresses_through_the_segments),
+		cmocka_unit_test(an_object_file_truncated_anywhere_is_an_error),
+		cmocka_unit_test(a_file_truncated_after_opening_returns_enodata),
+		cmocka_unit_test(bad_headers_are_refused_and_bad_sections_ignored),
+		cmocka_unit_test(counts_too_large_for_the_header_are_read_from_section_zero),
+		cmocka_unit_test(an_open_error_is_returned),
+		cmocka_unit_test(file_offsets_are_converted_by_the_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #include "tests/support/unit.h"
 
-static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
+static void richness_is_that_of_the_best_section_with_contents(void **state)
 {
 	static const struct {
 		const char *name;
@@ -54,7 +54,7 @@ static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
 	}
 }
 
-static void split_dwarf_is_told_from_a_program_that_has_some_beside_its_code(void **state)
+static void split_dwarf_is_distinguished_from_a_program_with_dwo_sections(void **state)
 {
 	struct elf_section sections[] = {
 		{ .name = "" },
@@ -76,7 +76,7 @@ static void split_dwarf_is_told_from_a_program_that_has_some_beside_its_code(voi
 	assert_false(elf_file_is_split_dwarf(&elf));
 }
 
-static void tables_within_an_executable_count_less_than_symbols(void **state)
+static void embedded_tables_rank_below_symbols(void **state)
 {
 	struct elf_section sections[] = {
 		{ .name = "" },
@@ -93,7 +93,7 @@ static void tables_within_an_executable_count_less_than_symbols(void **state)
 		    DEBUGINFO_EMBEDDED < DEBUGINFO_SYMBOLS);
 }
 
-static void a_name_leads_back_to_what_has_it(void **state)
+static void names_are_converted_back_to_richness(void **state)
 {
 	enum debuginfo_richness richness = DEBUGINFO_LINES;
 
@@ -110,10 +110,10 @@ static void a_name_leads_back_to_what_has_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_is_as_rich_as_its_best_section_with_contents),
-		cmocka_unit_test(split_dwarf_is_told_from_a_program_that_has_some_beside_its_code),
-		cmocka_unit_test(tables_within_an_executable_count_less_than_symbols),
-		cmocka_unit_test(a_name_leads_back_to_what_has_it),
+		cmocka_unit_test(richness_is_that_of_the_best_section_with_contents),
+		cmocka_unit_test(split_dwarf_is_distinguished_from_a_program_with_dwo_sections),
+		cmocka_unit_test(embedded_tables_rank_below_symbols),
+		cmocka_unit_test(names_are_converted_back_to_richness),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void options_of_a_program_are_listed_by_group_with_those_of_its_children(
 	option_list_release(&list);
 }
 
-static void another_name_takes_what_the_option_takes(void **state)
+static void an_alias_has_the_argument_of_its_option(void **state)
 {
 	const unsigned int flags = ARGP_NO_HELP;
 	struct option_list list;
@@ -65,7 +65,7 @@ static const struct argp_option own_rows[] = {
 };
 static const struct argp with_own_rows = { .options = own_rows, .children = children };
 
-static void options_of_one_group_have_one_heading_whichever_table_has_it(void **state)
+static void options_of_one_group_have_one_heading_in_any_table(void **state)
 {
 	struct option_list list;
 
@@ -78,7 +78,7 @@ static void options_of_one_group_have_one_heading_whichever_table_has_it(void **
 	option_list_release(&list);
 }
 
-/* A table that is freed before its program returns, with a hidden name and a shown one. */
+/* Frees its table before it returns. The table has a hidden alias and a shown one. */
 static void parse_table_on_heap(const void *arg)
 {
 	const struct argp_option table[] = {
@@ -133,7 +133,7 @@ static void a_hidden_name_of_a_shown_option_is_hidden(void **state)
 	option_list_release(&list);
 }
 
-static void what_argp_adds_stands_last(void **state)
+static void options_of_argp_are_last(void **state)
 {
 	const unsigned int flags = 0;
 	struct option_list list;
@@ -159,11 +159,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			options_of_a_program_are_listed_by_group_with_those_of_its_children),
-		cmocka_unit_test(another_name_takes_what_the_option_takes),
-		cmocka_unit_test(options_of_one_group_have_one_heading_whichever_table_has_it),
+		cmocka_unit_test(an_alias_has_the_argument_of_its_option),
+		cmocka_unit_test(options_of_one_group_have_one_heading_in_any_table),
 		cmocka_unit_test(texts_outlive_the_table),
 		cmocka_unit_test(a_hidden_name_of_a_shown_option_is_hidden),
-		cmocka_unit_test(what_argp_adds_stands_last),
+		cmocka_unit_test(options_of_argp_are_last),
 		cmocka_unit_test(a_program_that_parses_nothing_has_no_options),
 	};
 

@@ -21,20 +21,20 @@ static void text_cannot_become_a_command(void **state)
 	expect_paragraph("a \\fB b", "a \\efB b\n");
 }
 
-static void a_dash_can_be_copied_into_a_shell(void **state)
+static void a_dash_is_not_printed_as_a_hyphen(void **state)
 {
 	(void)state;
 	expect_paragraph("see --help", "see \\-\\-help\n");
 }
 
-static void a_sentence_begins_a_line_and_an_abbreviation_does_not(void **state)
+static void a_sentence_starts_a_line_and_an_abbreviation_does_not(void **state)
 {
 	(void)state;
 	expect_paragraph("One. Two", "One.\nTwo\n");
 	expect_paragraph("tags, e.g. this", "tags, e.g. this\n");
 }
 
-static void a_command_is_not_made_by_the_break_of_a_line(void **state)
+static void a_line_break_does_not_create_a_command(void **state)
 {
 	(void)state;
 	/* 25 words of two bytes fill the line. */
@@ -48,9 +48,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_cannot_become_a_command),
-		cmocka_unit_test(a_dash_can_be_copied_into_a_shell),
-		cmocka_unit_test(a_sentence_begins_a_line_and_an_abbreviation_does_not),
-		cmocka_unit_test(a_command_is_not_made_by_the_break_of_a_line),
+		cmocka_unit_test(a_dash_is_not_printed_as_a_hyphen),
+		cmocka_unit_test(a_sentence_starts_a_line_and_an_abbreviation_does_not),
+		cmocka_unit_test(a_line_break_does_not_create_a_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
