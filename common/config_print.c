@@ -21,8 +21,8 @@ int config_print_default_file(const struct config_table *table, const char *titl
 		out,
 		"# %s\n"
 		"#\n"
-		"# All keys with their defaults. Remove the '#' to change a value. Sections may also be\n"
-		"# written as nested maps. %s* variables and flags override this file.\n",
+		"# All keys with their defaults. Remove the '#' to change a value. Sections may\n"
+		"# also be written as nested maps. %s* variables and flags override this file.\n",
 		title, table->environment_prefix);
 	for (size_t i = 0; i < table->n_keys; i++) {
 		const struct config_key *key = &table->keys[i];

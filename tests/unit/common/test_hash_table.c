@@ -123,7 +123,7 @@ static void an_iteration_returns_every_item_once(void **state)
 static void removal_during_an_iteration_misses_no_item(void **state)
 {
 	(void)state;
-	/* Each table has another seed, so 200 tables have many layouts, including runs that wrap. */
+	/* Each table has another seed, so the tables have many layouts, some with wrapping runs. */
 	for (int round = 0; round < 200; round++) {
 		scoped(hash_table_freep) struct hash_table *table = NULL;
 		uint8_t seen[48] = {};

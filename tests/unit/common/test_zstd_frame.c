@@ -108,7 +108,7 @@ static void a_frame_truncated_anywhere_is_refused(void **state)
 	fill(content, sizeof(content));
 	assert_ok(zstd_compress(view_of(content, sizeof(content)), 3, &packed));
 	for (size_t size = 0; size < packed.size; size++) {
-		/* The output is full at the end; a missing checksum must be detected all the same. */
+		/* The output is full at the end. A missing checksum must still be detected. */
 		scoped(bytes_release) struct bytes out = BYTES_INIT(sizeof(content));
 		/* A separate allocation, so that AddressSanitizer finds reads past the end. */
 		scoped_free uint8_t *cut = malloc(size + 1);
