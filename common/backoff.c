@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The maximum is applied before the jitter: after an hour without a server, the hosts of a fleet
- * must not all connect at the same time.
+ * The maximum is applied before the jitter. Otherwise, after an hour without a server, all hosts of
+ * a fleet would wait for exactly the maximum, and connect at the same time.
  */
 
 #include "common/backoff.h"

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The few macros that every file of ours may use. Nothing here allocates or keeps state.
+ * Macros for the C files of agent, symbolizer, common and tests. They allocate no memory and keep
+ * no state.
  */
 
 #include <assert.h>

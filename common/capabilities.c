@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses the system calls: libcap would be one more library for two calls.
+ * Makes the system calls capget(2) and capset(2) directly, which saves the dependency on libcap.
  */
 
 #include "common/capabilities.h"
@@ -32,8 +32,8 @@ int capabilities_permitted(uint64_t *ret_mask)
 }
 
 /*
- * A program that this process executes regains at most what the bounding set holds. Needs
- * CAP_SETPCAP.
+ * Drops all capabilities outside @keep from the bounding set, which limits the capabilities that a
+ * program can get by execve(2). Needs CAP_SETPCAP.
  */
 static void limit_bounding_set(uint64_t keep)
 {

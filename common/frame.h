@@ -5,14 +5,15 @@
  * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and
  * of stack IDs: never reuse one.
  *
- *   NATIVE, KERNEL   The address is an ELF virtual address in the executable. A return address is
- *                    already minus one, so that it lies in the call instruction. KERNEL in the
- *                    kernel image: pc minus the running _text. With executable NONE: the raw pc
- *                    (NATIVE: in no mapping; KERNEL: unknown module).
+ *   NATIVE, KERNEL   The address is an ELF virtual address in the executable. One is subtracted
+ *                    from a return address, so that the address lies in the call instruction. In
+ *                    the kernel image, the address is the distance of the pc from the symbol _text
+ *                    of the running kernel. A frame has no executable if its pc lies in no mapping
+ *                    (NATIVE) or in an unknown module (KERNEL). Its address is then the pc.
  *   *_FILE_OFFSET    The address is a file offset, because the process ended before its program
  *                    headers were read. The server converts it when it knows the load segments.
- *   NAMED            No executable. The address is the key of a name in the batch's side table
- *                    (BPF JIT code, ftrace trampolines: KERNEL_NAMED).
+ *   KERNEL_NAMED     Code without an executable: BPF JIT code and ftrace trampolines. The address
+ *                    is a key in the batch's table of names.
  */
 
 enum frame_kind {
@@ -24,7 +25,8 @@ enum frame_kind {
 };
 
 /*
- * Why a stack is incomplete. 0: it is complete. The sentences appear in answers and docs.
+ * The reasons why a stack is incomplete. NONE: the stack is complete. The sentences appear in
+ * answers and docs.
  */
 /* clang-format off */
 #define STACK_CUTS(X)                                                                              \

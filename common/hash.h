@@ -17,9 +17,8 @@ bool hash128_equal(const struct hash128 *a, const struct hash128 *b);
 uint64_t hash64_of(const void *data, size_t size);
 
 /*
- * For tables in memory with keys that others choose: each table has a random seed, so nobody can
- * prepare keys that collide. hash_seed() returns a new seed on each call. Seeded hashes are never
- * stored.
+ * For hash tables with untrusted keys: each table has a random seed, so an attacker cannot prepare
+ * keys that collide. hash_seed() returns a new seed on each call. Seeded hashes are never stored.
  */
 uint64_t hash_seed(void);
 uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed);

@@ -3,7 +3,7 @@
 
 /*
  * Maps fixed-size keys to fixed-size values, by open addressing with linear probing. Hashes are
- * seeded, because keys may be chosen by others.
+ * seeded, because keys may be untrusted.
  *
  * Keys are compared byte by byte: zero the padding of struct keys. Pointers to values are valid
  * until the next insert or remove. Not thread-safe.
@@ -38,8 +38,8 @@ size_t hash_table_memory_bytes(const struct hash_table *table);
  * Iterates over all items, in no particular order. @ret_key and @ret_value may be NULL.
  * 	size_t cursor = 0;
  * 	while (hash_table_next(table, &cursor, &key, &value)) ...
- * During the iteration only hash_table_remove_at_cursor() may change the table. It moves items, so
- * an item may be returned twice, but none is missed.
+ * During the iteration only hash_table_remove_at_cursor() may change the table. This function moves
+ * other items, so the iteration may return an item twice, but misses none.
  */
 bool hash_table_next(const struct hash_table *table, size_t *cursor, const void **ret_key,
 		     void **ret_value);

@@ -5,18 +5,20 @@
  * Writes JSON (RFC 8259) into a byte buffer. The writer tracks the nesting and adds the commas. It
  * replaces invalid UTF-8 by U+FFFD and escapes control characters, so the output is always valid.
  * It also escapes DEL and U+0080 to U+009F, because a terminal may interpret them. The buffer keeps
- * errors: check bytes_error() at the end.
+ * its first error, so a caller checks bytes_error() once at the end.
  */
 
 #include "common/bytes.h"
 
+/* Deeper nesting fails an assertion. */
 #define JSON_WRITER_MAX_DEPTH 64
 
 struct json_writer {
 	struct bytes *out;
 	unsigned int depth;
+	/* for each depth: its object or array has a value, so the next one needs a comma */
 	bool needs_comma[JSON_WRITER_MAX_DEPTH + 1];
-	bool after_key;
+	bool after_key; /* the next call writes the value of this key */
 };
 
 void json_writer_init(struct json_writer *json, struct bytes *out);
@@ -31,9 +33,10 @@ void json_text(struct json_writer *json, const char *text);
 void json_text_sized(struct json_writer *json, const char *text, size_t length);
 void json_int(struct json_writer *json, int64_t value);
 void json_uint(struct json_writer *json, uint64_t value);
+/* Writes null for an infinity or NaN, which JSON lacks. */
 void json_double(struct json_writer *json, double value);
 void json_bool(struct json_writer *json, bool value);
-/* Not named json_null(): it would replace the function of that name inside jansson. */
+/* Not named json_null(): jansson has a function of that name, and would call this one instead. */
 void json_null_value(struct json_writer *json);
 
 /* Write a key and its value. */

@@ -11,26 +11,30 @@
 #define SLOT_NS (10 * NSEC_PER_MSEC)
 
 /*
- * A compressed batch. 5 s of a 256-CPU host at 99 Hz, with no stack twice, take less than 4 MiB.
+ * Maximum size of a compressed batch. The samples of 256 CPUs at 99 Hz during 5 s take less than
+ * 4 MiB, even if all stacks differ.
  */
 #define BATCH_MAX_COMPRESSED_BYTES (8 * MIB)
 
-/* A decompressed batch. Bounds what a hostile batch of 8 MiB can make the server allocate. */
+/*
+ * Maximum size of a decompressed batch. Without it, a hostile batch of 8 MiB could make the server
+ * allocate gigabytes.
+ */
 #define BATCH_MAX_BYTES (64 * MIB)
 
-/* Memory for all objects decoded from one batch. */
+/* Maximum memory for all objects that the server decodes from one batch. */
 #define BATCH_MAX_DECODED_BYTES (256 * MIB)
 
-/* Rows of one batch. More than BATCH_MAX_BYTES can hold in practice. */
+/* Maximum number of rows in a batch. In practice fewer rows fit into BATCH_MAX_BYTES. */
 #define BATCH_MAX_ROWS (8u << 20)
 
-/* One text of a batch (path, name, label value). PATH_MAX is 4096. */
+/* Maximum length of a text in a batch (path, name, label value). PATH_MAX is 4096. */
 #define BATCH_MAX_TEXT_BYTES 4096
 
-/* Labels of one process. */
+/* Maximum number of labels of one process. */
 #define MAX_LABELS_PER_PROCESS 64
 
-/* Load segments kept per executable. Large Go and Chrome binaries have 4 to 8. */
+/* Maximum number of load segments per executable. Large Go and Chrome binaries have 4 to 8. */
 #define MAX_LOAD_SEGMENTS 32
 
 #define DEFAULT_PORT        20416

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line is built on the stack and written by one write(2), so that lines of several threads, or of
- * a child with the same stderr, never mix. Control characters are replaced by '?', because names
- * come from others and must not forge lines.
+ * a child with the same stderr, never mix. Control characters are replaced by '?', because messages
+ * contain untrusted names, and a name with a line feed could forge a line.
  */
 
 #include "common/log.h"

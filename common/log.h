@@ -3,7 +3,8 @@
 
 /*
  * Writes one line per event to stderr: the level and the message. If stderr is the journal
- * (JOURNAL_STREAM is set), the level is written as systemd's prefix "<N>".
+ * (JOURNAL_STREAM is set), the level is written as the prefix "<N>", in which N is the syslog
+ * priority (sd-daemon(3)).
  *
  * A message names the object (in single quotes), the attempt, the cause and the consequence, in
  * lower case and without a full stop. %m in the format prints the error passed to the _errno

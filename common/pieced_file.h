@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * A pieced file describes a file as a list of ranges of two files: of a source, and of the pieced
- * file, which also contains the bytes that the source lacks. The reader assembles the described
- * file.
+ * A pieced file describes another file as a list of ranges. Each range lies in a source file, or in
+ * the pieced file, which contains the bytes that the source lacks. The reader joins the ranges.
  *
- * A sandboxed process that parses the source writes the pieced file. The reader does not trust it:
- * it holds one range in memory, and checks the offset of each range when it reads it.
+ * A sandboxed process parses the source and writes the pieced file. The reader does not trust that
+ * process: it holds one range in memory, and checks the offset of each range before it reads the
+ * range.
  *
  *   struct pieced_header, struct pieced_range[n_ranges], bytes
  *
@@ -20,8 +20,8 @@
 struct pieced_range {
 	uint64_t size; /* at least 1 */
 	/*
-	 * of_source: in the source. Else, as an argument of pieced_file_write(): in @bytes; in the
-	 * file: in the pieced file.
+	 * If of_source is 1: offset in the source. If 0: pieced_file_write() takes the offset in
+	 * its argument @bytes, and writes the offset in the pieced file.
 	 */
 	uint64_t offset;
 	uint64_t of_source; /* 1: range of the source; 0: of the pieced file */
@@ -36,7 +36,7 @@ struct pieced_file {
 	uint64_t size;     /* of the described file, according to the header */
 	uint64_t n_ranges;
 	uint64_t n_begun;          /* ranges read completely or partly */
-	struct pieced_range range; /* the unread rest of the last of them */
+	struct pieced_range range; /* the unread rest of the last begun range */
 };
 
 /*

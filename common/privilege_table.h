@@ -19,7 +19,8 @@ enum privilege {
 enum privilege_need {
 	PRIVILEGE_IS_REQUIRED, /* the agent does not start without it */
 	PRIVILEGE_DEGRADES,    /* the agent starts, and logs what is lost */
-	PRIVILEGE_IS_SILENT,   /* the part of the agent that misses it reports it */
+	/* the part of the agent that fails without it logs that; the check at start does not */
+	PRIVILEGE_IS_SILENT,
 };
 
 enum privilege_time {
@@ -29,7 +30,7 @@ enum privilege_time {
 
 struct privilege_row {
 	uint64_t bit;
-	uint64_t alternative; /* accepted by the kernel instead; the same bit: none */
+	uint64_t alternative; /* which the kernel accepts instead; equal to @bit: none */
 	const char *name;     /* without CAP_ */
 	const char *loss;     /* what is lost without it */
 	enum privilege_need need;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three restrictions, each of which alone isolates the process: resource limits, a Landlock ruleset
- * without any access (by system call, because libc has no wrapper), and a list of system calls.
+ * Applies resource limits, a Landlock ruleset that allows nothing, and a seccomp filter that allows
+ * only the system calls listed below. Landlock and the filter each prevent the process from opening
+ * files, so the process cannot open any if the kernel lacks one of the two. Landlock is called by
+ * syscall(), because libc has no wrappers for it.
  */
 
 #include "common/sandbox.h"
@@ -43,12 +45,12 @@ static int set_limits(const struct sandbox_rules *rules)
 	r = set_limit(RLIMIT_CPU, rules->cpu_s, rules->cpu_s + 1);
 	if (r < 0)
 		return r;
-	/* AddressSanitizer reserves terabytes. */
+	/* AddressSanitizer reserves terabytes of address space, so it cannot run with a limit. */
 	if (!SANITIZED)
 		r = set_limit(RLIMIT_AS, rules->address_space_bytes, rules->address_space_bytes);
 	if (r < 0)
 		return r;
-	/* Descriptors that are already open stay open. */
+	/* The limit applies to new descriptors only: those that are open stay open. */
 	return set_limit(RLIMIT_NOFILE, max_files, max_files);
 }
 
@@ -58,16 +60,23 @@ static int set_limits(const struct sandbox_rules *rules)
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
 #endif
 
-/* Version 6 of the interface. Earlier versions use the first fields only. */
+/*
+ * struct landlock_ruleset_attr of version 6 of the Landlock ABI, which the headers of older systems
+ * lack. Earlier versions have only the first fields.
+ */
 struct ruleset {
 	uint64_t handled_access_fs;
 	uint64_t handled_access_net; /* since version 4: bind and connect of TCP */
 	uint64_t scoped;             /* since version 6: abstract UNIX sockets, signals */
 };
 
+/*
+ * A ruleset that handles every access right of @version, and so denies all of them. *ret_size is
+ * the size of the struct in @version.
+ */
 static struct ruleset everything(long version, size_t *ret_size)
 {
-	/* Version 1 has 13 rights; 2 adds refer, 3 truncate, 5 ioctl of devices. */
+	/* Version 1 has 13 rights for files. Version 2 adds REFER, 3 TRUNCATE, and 5 IOCTL_DEV. */
 	unsigned int n_fs = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13;
 
 	*ret_size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
@@ -78,7 +87,7 @@ static struct ruleset everything(long version, size_t *ret_size)
 	};
 }
 
-/* 1: done, 0: the kernel lacks Landlock or has disabled it, or negative errno. */
+/* 1: restricted, 0: the kernel lacks Landlock or has disabled it, or negative errno. */
 static int enter_landlock(void)
 {
 	long version =
@@ -98,7 +107,10 @@ static int enter_landlock(void)
 
 /* ---- system calls ---- */
 
-/* Allowed with any arguments: memory, time, waits between threads, exit. */
+/*
+ * Allowed with any arguments. None of them opens a file, creates a process or thread, or sends a
+ * signal.
+ */
 static const int plain_calls[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
@@ -124,11 +136,14 @@ static const int plain_calls[] = {
 	SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
 	SCMP_SYS(restart_syscall),
-	SCMP_SYS(sysinfo),           /* qsort() reads the size of the memory */
+	SCMP_SYS(sysinfo),           /* glibc's qsort() reads the size of the memory */
 	SCMP_SYS(sched_getaffinity), /* AddressSanitizer calls it for each thread */
 };
 
-/* A filter cannot see the flags of clone3, which are in memory. On ENOSYS libc uses clone. */
+/*
+ * A filter sees registers only, but the flags of clone3 are in memory. So clone3 fails with ENOSYS,
+ * and libc uses clone instead, with flags in a register.
+ */
 static const int absent_calls[] = { SCMP_SYS(clone3) };
 
 static const struct system_call_list call_lists[] = {
@@ -138,13 +153,16 @@ static const struct system_call_list call_lists[] = {
 	  .n_calls = ARRAY_SIZE(absent_calls) },
 };
 
-/* The last rows of the table below, for a process with sandbox_rules.serves only. */
+/* Number of rows at the end of conditions[] that apply only if sandbox_rules.serves is set. */
 #define N_SERVICE_ROWS 4
 
-/* 1: done, 0: the kernel lacks seccomp, or negative errno. */
+/* 1: restricted, 0: the kernel lacks seccomp, or negative errno. */
 static int enter_seccomp(const struct sandbox_rules *rules)
 {
-	/* Names are demangled by a thread with a larger stack. No processes may be created. */
+	/*
+	 * The filter allows clone() only with these flags, so it can create threads but not
+	 * processes. The symbolizer demangles names in a thread with a larger stack.
+	 */
 	const scmp_datum_t thread =
 		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 	const scmp_datum_t out = (scmp_datum_t)rules->out_fd;
@@ -152,13 +170,19 @@ static int enter_seccomp(const struct sandbox_rules *rules)
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		/* assert() writes its message to stderr. */
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO, 0) },
+		/* No executable memory. */
 		{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(mprotect), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+		/* Some versions of glibc implement fstat() by newfstatat(). */
 		{ SCMP_SYS(newfstatat), SCMP_ACT_ALLOW, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0) },
 		{ SCMP_SYS(clone), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
+		/* Signals to threads of this process only: abort() needs one. */
 		{ SCMP_SYS(tgkill), SCMP_ACT_ALLOW,
 		  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
-		/* Messages on the socket, and writes to the received descriptors. */
+		/*
+		 * The N_SERVICE_ROWS: messages on the socket @out, and writes to the descriptors
+		 * that the process receives from the socket. Their numbers are above @out.
+		 */
 		{ SCMP_SYS(recvmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		{ SCMP_SYS(sendmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_GT, out, 0) },
@@ -181,7 +205,10 @@ int sandbox_enter(const struct sandbox_rules *rules)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* No other process of this user may read its memory or its descriptors. */
+	/*
+	 * Makes the kernel deny ptrace() and /proc/PID/{mem,fd} of this process to other processes
+	 * of the same user.
+	 */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	if (!(rules->without & SANDBOX_LANDLOCK))
@@ -215,7 +242,7 @@ int sandbox_end_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -errno;
-	/* The parent may have ended before the call. */
+	/* If the parent ended before prctl(), the kernel sends no signal. */
 	return getppid() == parent ? 0 : -ESRCH;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Quotes words of a command that is printed for users to copy into a shell. Words may come from
- * others: the name of a file that an agent reports must not run a command.
+ * Quotes words of a command that is printed for users to copy into a shell. Words may be untrusted:
+ * an agent reports file names, and a file name must not run another command.
  */
 
 #include "common/base.h"

@@ -3,7 +3,7 @@
 
 /*
  * Interned strings: equal strings get equal IDs. IDs are dense from 0, and 0 is always "". Strings
- * live as long as the table. Hashes are seeded, because strings may be chosen by others. Not
+ * live as long as the table. Hashes are seeded, because strings may be untrusted. Not
  * thread-safe.
  */
 

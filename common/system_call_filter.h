@@ -12,7 +12,7 @@
 
 /* System calls with one action, for all arguments. */
 struct system_call_list {
-	uint32_t action; /* SCMP_ACT_... */
+	uint32_t action; /* an SCMP_ACT_ constant */
 	const int *calls;
 	size_t n_calls;
 };

@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * Converts headers of 32-bit ELF files to the 64-bit headers with the same meaning. Pure functions.
- * Format: System V gABI, "ELF Header", "Program Header", "Sections".
+ * Converts headers of 32-bit ELF files to 64-bit headers with the same field values. EI_CLASS
+ * therefore remains ELFCLASS32, and e_ehsize, e_phentsize and e_shentsize remain the sizes of
+ * 32-bit headers. Pure functions. Format: System V gABI, "ELF Header", "Program Header",
+ * "Sections".
  */
 
 #include <elf.h>

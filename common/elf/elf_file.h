@@ -16,7 +16,7 @@ struct load_segment {
 	uint64_t vaddr;
 	uint64_t file_size;
 	uint64_t memory_size;
-	uint32_t flags; /* PF_X ... */
+	uint32_t flags; /* PF_R, PF_W, PF_X */
 };
 
 struct elf_section {
@@ -35,7 +35,7 @@ struct elf_section {
 struct elf_file {
 	int fd; /* borrowed */
 	uint64_t file_size;
-	uint16_t type;    /* ET_EXEC, ET_DYN, ... */
+	uint16_t type;    /* ET_EXEC, ET_DYN, ET_REL or another ET_ constant */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint64_t entry;
 	struct load_segment *load_segments; /* PT_LOAD in file order */
@@ -44,8 +44,8 @@ struct elf_file {
 	size_t n_sections;
 	char *section_names;
 	bool is_32_bit;
-	uint8_t header[64];       /* Elf64_Ehdr: the bytes of the file, or converted from 32 bits */
-	uint8_t *program_headers; /* array of Elf64_Phdr, likewise */
+	uint8_t header[64];       /* Elf64_Ehdr: as in the file, or converted from Elf32_Ehdr */
+	uint8_t *program_headers; /* array of Elf64_Phdr: as in the file, or converted */
 	size_t n_program_headers;
 };
 

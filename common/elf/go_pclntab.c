@@ -12,8 +12,8 @@ static const uint32_t magics[] = {
 };
 
 /*
- * The header begins with the magic number, two zeros, the size of the smallest instruction, and the
- * size of a pointer.
+ * The header begins with the magic number (4 bytes), two zero bytes, the size of the smallest
+ * instruction (1 byte), and the size of a pointer (1 byte).
  */
 bool go_pclntab_magic_read(const uint8_t bytes[8], enum go_pclntab_version *ret_version)
 {
@@ -66,8 +66,9 @@ struct go_pc_values go_pc_values_of(struct bytes_view table, uint8_t quantum)
 }
 
 /*
- * Pairs of LEB128 numbers: the change of the value (zigzag), and the length in units of the
- * quantum. A change of 0 that is not the first one ends the table.
+ * A pc-value table consists of pairs of LEB128 numbers: the change of the value (zigzag), and the
+ * length of the range in units of the quantum. A change of 0 ends the table, except in the first
+ * pair.
  */
 bool go_pc_values_next(struct go_pc_values *values, uint32_t *ret_length)
 {

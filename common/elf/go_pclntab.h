@@ -2,23 +2,24 @@
 #pragma once
 
 /*
- * The format of Go's table of functions, .gopclntab: its header, and the tables from pc to value
- * that each function has (file, line, inline tree, stack pointer). The agent reads the section
- * through a window, the server has it in memory; both decode it here.
+ * Decodes .gopclntab, the function table of Go programs: its header and its pc-value tables. A
+ * function has one pc-value table per property (file, line, inline tree index, stack depth), which
+ * maps each range of its code to a value. Agent and symbolizer share this decoder, but read the
+ * section differently: the agent in pieces from the file, the symbolizer as a whole.
  *
- * Layouts: Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (to 1.26), little-endian, 64-bit
- * (runtime/symtab.go of those versions: pcHeader, step()).
+ * Supports the little-endian 64-bit layouts of Go 1.16 and 1.17, of Go 1.18 and 1.19, and of Go
+ * 1.20 to 1.26. They are defined by pcHeader and step() in runtime/symtab.go of those versions.
  */
 
 #include "common/bytes.h"
 
-/* Offset of pcHeader.textStart. The field is 0 since Go 1.26. */
+/* Offset of pcHeader.textStart in the header, since Go 1.18. Go 1.26 always writes 0 there. */
 #define GO_PCLNTAB_TEXT_START   24
 #define GO_PCLNTAB_HEADER_BYTES 72
 
 enum go_pclntab_version {
 	GO_PCLNTAB_1_16,
-	GO_PCLNTAB_1_18, /* addresses are 32 bits, relative to textStart */
+	GO_PCLNTAB_1_18, /* this and later: addresses are 32-bit offsets from textStart */
 	GO_PCLNTAB_1_20,
 };
 
@@ -26,8 +27,9 @@ struct go_pclntab_header {
 	enum go_pclntab_version version;
 	uint8_t quantum; /* size of the smallest instruction in bytes: the unit of pc differences */
 	uint64_t n_functions;
-	uint64_t text_start; /* 0: Go 1.16, or the linker left it to a relocation */
-	/* offsets of the parts from the start of the table; not checked */
+	/* 0 before Go 1.18, in Go 1.26, and in a file in which a relocation sets the field */
+	uint64_t text_start;
+	/* offsets from the header to funcnametab, cutab, filetab, pctab and functab; not checked */
 	uint64_t names, units, files, values, functions;
 };
 
@@ -35,13 +37,13 @@ struct go_pclntab_header {
 bool go_pclntab_header_read(const uint8_t bytes[GO_PCLNTAB_HEADER_BYTES],
 			    struct go_pclntab_header *ret_header);
 
-/* The same check of the first 8 bytes alone, to search for a table. */
+/* Like go_pclntab_header_read(), for the first 8 bytes. Used to search a file for the table. */
 bool go_pclntab_magic_read(const uint8_t bytes[8], enum go_pclntab_version *ret_version);
 
-/* A walk over a table from pc to value. Before the first piece, value is -1. */
+/* Iterates over the code ranges of a pc-value table. */
 struct go_pc_values {
 	struct bytes_reader reader;
-	int32_t value;
+	int32_t value; /* of the current range; -1 before the first range */
 	uint8_t quantum;
 	bool has_begun;
 };
@@ -49,7 +51,7 @@ struct go_pc_values {
 struct go_pc_values go_pc_values_of(struct bytes_view table, uint8_t quantum);
 
 /*
- * Advances to the next piece: @values->value holds for the next *ret_length bytes of code, at least
- * one quantum. False at the end, or if the bytes are malformed.
+ * Advances to the next range of code, which has *ret_length bytes (at least one quantum) and the
+ * value @values->value. False at the end of the table, or if the bytes are malformed.
  */
 bool go_pc_values_next(struct go_pc_values *values, uint32_t *ret_length);
