@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records one stopped program of arm64, which QEMU runs, for test_recorded_images. gdb runs this script, see
-record_arm64.sh.
+"""Records the registers, stack and expected frames of an arm64 program, as an image for
+test_recorded_images. record_arm64.sh starts the program in QEMU, and runs this script in gdb. image.h
+describes the format of images.
 
-The program is at its first instruction. These environment variables select the image:
+At the start of the script the program is stopped at its first instruction. The script continues it
+to its breakpoint instruction, and records it there. Environment variables:
 
-    IMAGE   the file to write (not compressed)     MODULE   name of the program in modules/
-    ABOUT   what the image shows                   MASK     bits of return addresses that are no signature, in hex
-    UNTIL   step into this function or section     STEPS    then step this number of instructions
-    ORACLE  "gdb": gdb's own unwinder; "records": the chain of frame records, for signed return addresses, which gdb
-            reads only if the target reports which bits are the signature
+    IMAGE   path of the image that the script writes, not compressed
+    MODULE  file name of the program in images/modules/
+    ABOUT   description of the image
+    MASK    hex mask of the bits of a return address that are not its signature
+    UNTIL   if set: step from the breakpoint until the pc is in this function or section
+    STEPS   then step this number of instructions
+    ORACLE  how the expected frames are found. "gdb": by gdb's unwinder. "records": by the chain of
+            frame records, from x29. Signed return addresses need "records", because gdb removes the
+            signature only if the target reports its bits
+    CUT     the reason for an incomplete stack that the BPF unwinder must report, if not "complete"
 """
 
 import os
 
 import gdb
 
+# Bytes below the stack pointer that are recorded too.
 MARGIN = 512
 MAX_STEPS = 100000
+# The main stack reaches at most this far below the stack pointer of the first instruction.
 STACK_BELOW_ENTRY = 256 * 1024
 
 
@@ -62,7 +71,9 @@ def step_to_stop():
 
 
 def frames_of_gdb():
-    """The address of each frame, leaf first. Return addresses are decremented by one."""
+    """Yields the address of each frame, leaf first. One is subtracted from a return address, but not
+    from the pc at which a signal interrupted the program.
+    """
     frame, newer = gdb.newest_frame(), None
     while frame:
         exact = newer is None or newer.type() == gdb.SIGTRAMP_FRAME
@@ -70,6 +81,7 @@ def frames_of_gdb():
         frame, newer = frame.older(), frame
 
 
+# A frame record is the caller's x29, then the return address.
 def frames_of_records(mask):
     yield register("pc")
     record = register("x29")
@@ -82,7 +94,9 @@ def frames_of_records(mask):
 
 
 def segments(path):
-    """Executable load segments of an ELF file that is linked to fixed addresses."""
+    """Yields start and end of each executable load segment of an ELF file, rounded to pages of 4 KiB.
+    The file is linked to fixed addresses.
+    """
     with open(path, "rb") as file:
         data = file.read()
     offset, size, count = (int.from_bytes(data[at:at + n], "little") for at, n in ((32, 8), (54, 2), (56, 2)))
@@ -95,7 +109,9 @@ def segments(path):
 
 
 def stack_ranges(sp, entry_sp):
-    """The current stack, and the main stack if that is a different one."""
+    """Yields the range of addresses to record of the current stack, and of the main stack if the
+    current one is a signal stack.
+    """
     if entry_sp - STACK_BELOW_ENTRY <= sp <= entry_sp:
         yield sp - MARGIN, entry_sp + 64
         return
@@ -103,6 +119,7 @@ def stack_ranges(sp, entry_sp):
     yield entry_sp - 4 * 1024, entry_sp + 64
 
 
+# Omits blocks of 64 bytes that gdb cannot read completely.
 def memory_lines(ranges):
     for start, end in sorted(ranges):
         for line in range(start & ~63, end, 64):
@@ -116,8 +133,10 @@ def image_lines(entry_sp):
     path = gdb.current_progspace().filename
     code = list(segments(path))
     frames = list(frames_of_gdb() if os.environ["ORACLE"] == "gdb" else frames_of_records(mask))
-    # Code without a file. QEMU's signal trampoline begins at the start of a page, so the byte before it is in another
-    # page. The kernel's trampoline has an instruction before it.
+    # Frames outside the program's segments are in generated code or in QEMU's signal trampoline. The
+    # address of the trampoline's frame is one less than the trampoline's start. QEMU places the
+    # trampoline at the start of a page, so that address is in the page before, and the image needs a
+    # mapping of both pages. (The kernel puts an instruction before its trampoline.)
     generated = [pc for pc in frames if not any(start <= pc < end for start, end in code)]
     pages = sorted({page & ~0xfff for pc in generated for page in (pc, pc + 1)})
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints the on-CPU stacks in the spool of an agent, and empties the spool.
+ * Prints the on-CPU stacks of the batches in an agent's spool, and deletes the batches.
  *
- *   batch_dump FOLDER FROM_NS TO_NS      wall clock; samples of slots outside are skipped
+ *   batch_dump FOLDER FROM_NS TO_NS
  *
- * Prints one record per line with fields separated by tabs. Numbers are valid until the next batch.
+ * FOLDER is the spool, in which the agent keeps batches until a server accepts them. Samples with
+ * slots outside [FROM_NS, TO_NS), in nanoseconds since 1970, are not printed.
+ *
+ * Prints one record per line, with fields separated by tabs. The numbers of executables and
+ * processes are valid until the next "batch" record.
  *
  *   batch       SEQUENCE
  *   executable  NUMBER IDENTITY NAME
@@ -14,7 +18,9 @@
  *   stack       COUNT CUT PROCESS_NUMBER FRAME...
  *   counter     NAME VALUE
  *
- * Frames are leaf first; FRAME is KIND:EXECUTABLE_NUMBER:HEX_ADDRESS.
+ * COUNT is a number of samples. CUT is the name of an enum stack_cut (common/frame.h), or
+ * "no-stack". Frames are leaf first. FRAME is KIND:EXECUTABLE_NUMBER:HEX_ADDRESS, in which KIND is
+ * a number of enum frame_kind, and EXECUTABLE_NUMBER is 0 for an address in no executable.
  */
 
 #include <inttypes.h>
@@ -26,18 +32,20 @@
 #include "common/scoped.h"
 #include "symbolizer/ingest/batch_decoder.h"
 
-/* More than the spool of any agent may use. */
+/* Above the size of any agent's spool, so that no batch is removed to limit the size. */
 #define SPOOL_MAX_BYTES (1024 * GIB)
 
+/* The samples of one stack in one process. */
 struct use {
 	uint32_t process;
 	uint32_t stack;
 	uint64_t count;
 };
 
+/* Wall clock. */
 struct span {
 	uint64_t from_ns;
-	uint64_t to_ns;
+	uint64_t to_ns; /* exclusive */
 };
 
 static int compare_uses(const void *left, const void *right)
@@ -67,7 +75,7 @@ static const struct batch_series *find_series(const struct batch *batch, uint32_
 }
 
 /*
- * Returns the rows of the on-cpu event type in the span as uses. -EBADMSG if the batch does not
+ * Copies the rows with event type on-cpu and a slot in @span to @uses. -EBADMSG: the batch does not
  * define the series of a row.
  */
 static int collect_uses(const struct batch *batch, const struct span *span, struct use *uses,
@@ -93,6 +101,10 @@ static int collect_uses(const struct batch *batch, const struct span *span, stru
 	return 0;
 }
 
+/*
+ * Merges uses of the same process and stack, and adds their counts. Returns the number of uses
+ * left.
+ */
 static size_t merge_uses(struct use *uses, size_t n)
 {
 	size_t kept = 0;

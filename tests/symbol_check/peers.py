@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a resolver on addresses and reads its answers: for each a list of (function, path, line), innermost frame first."""
+"""Runs a symbol resolver on addresses, and reads its answers. The resolvers are symbol_answers (ours),
+llvm-symbolizer and eu-addr2line. The answer to an address is a list of frames (function, path, line),
+innermost frame first. An unknown path is "??", and an unknown line 0.
+"""
 
 import posixpath
 import re
@@ -7,7 +10,7 @@ import subprocess
 
 
 def ask(command, addresses, out):
-    """Writes the answers to the file @out."""
+    """Runs @command with one address per line as input, and writes its output to the file @out."""
     text = "".join(f"0x{address:x}\n" for address in addresses)
     with open(out, "w") as file:
         subprocess.run(command, input=text, stdout=file, stderr=subprocess.DEVNULL, text=True, check=False)
@@ -17,13 +20,16 @@ def normal_path(path):
     return "??" if path in ("??", "", "??:0") else posixpath.normpath(path).replace("//", "/")
 
 
+# Splits "path:line".
 def _place(text):
     path, _, line = text.rpartition(":")
     return normal_path(path), int(line) if line.isdigit() else 0
 
 
 def _blocks(path):
-    """Yields blocks of lines; each ends with an empty line."""
+    """Yields a list of lines for each block. A block is the answer to one address, and ends with an
+    empty line, which is not in the list.
+    """
     block = []
     with open(path, errors="replace") as file:
         for line in file:
@@ -41,7 +47,7 @@ def our_answers(path):
 
 
 def llvm_answers(path):
-    """path:line:column"""
+    """Source lines are path:line:column."""
     for block in _blocks(path):
         yield [(name, *_place(place.rpartition(":")[0] or place)) for name, place in zip(block[0::2], block[1::2])]
 
@@ -57,7 +63,9 @@ def _eu_frames(block):
 
 
 def eu_answers(path):
-    """Blocks begin with the address; only some lines have a column."""
+    """A block begins with its address and has no empty line at its end. Only some source lines have a
+    column.
+    """
     block = None
     with open(path, errors="replace") as file:
         for line in file:

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program to be stepped: between two breakpoint instructions it runs prologues and epilogues,
- * library functions that are bound at run time, callbacks, a frame with its CFA in memory, the
- * vDSO, and a signal handler on a separate stack. Compiled without frame pointers.
+ * The program that test_stepped_program runs instruction by instruction, from the first breakpoint
+ * instruction (int3) to the second. In between it executes code that is difficult to unwind:
+ * prologues and epilogues, lazy binding of library functions, callbacks, a function whose CFA is
+ * stored in memory, the vDSO, and a signal handler on a separate stack. It is compiled for x86-64
+ * without frame pointers.
  */
 
 #include <regex.h>
@@ -45,8 +47,8 @@ __attribute__((noinline)) static long sum_of_divisors(long n)
 }
 
 /*
- * Its frame is aligned to more than 16 bytes and has a size known at run time: the CFA is in
- * memory.
+ * The frame of this function is aligned to more than 16 bytes, and its size is known only at run
+ * time. The compiler therefore stores the CFA in memory.
  */
 __attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f,
 						  size_t size)

@@ -56,6 +56,7 @@ static void bad_ids_are_refused_and_change_nothing(void **state)
 		{ EXECUTABLE_ID_GNU, EXECUTABLE_ID_MAX_BYTES + 1 },
 		{ 4, 20 },
 		{ UINT32_MAX, 20 },
+		/* EXECUTABLE_ID_GNU, if only the low 8 bits were checked. */
 		{ 256 + EXECUTABLE_ID_GNU, 20 },
 	};
 

@@ -117,7 +117,7 @@ static void replacing_leaves_the_new_content_and_no_temporary_file(void **state)
 	assert_ok(stat(path, &status));
 	assert_int_equal(status.st_mode & 07777, 0640);
 	assert_ok(unlink(path));
-	/* rmdir() succeeds only if the folder is empty again. */
+	/* rmdir() succeeds only if the folder is empty again. The teardown expects a folder. */
 	assert_ok(rmdir(*state));
 	assert_ok(mkdir(*state, 0700));
 }

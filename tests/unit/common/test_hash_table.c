@@ -68,7 +68,7 @@ static void a_full_table_finds_keys_but_adds_none(void **state)
 	assert_int_equal(hash_table_insert(table, &key, &value), 1);
 }
 
-/* The expected content is kept in an array of flags. */
+/* The array @present has the expected content of the table. */
 static void random_inserts_and_removes_agree_with_an_array(void **state)
 {
 	scoped(hash_table_freep) struct hash_table *table = NULL;
@@ -123,7 +123,10 @@ static void an_iteration_returns_every_item_once(void **state)
 static void removal_during_an_iteration_misses_no_item(void **state)
 {
 	(void)state;
-	/* Each table has another seed, so the tables have many layouts, some with wrapping runs. */
+	/*
+	 * Each table has its own random seed, so the keys lie in different slots. In some tables a
+	 * run of occupied slots continues from the last slot to the first.
+	 */
 	for (int round = 0; round < 200; round++) {
 		scoped(hash_table_freep) struct hash_table *table = NULL;
 		uint8_t seen[48] = {};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kinds, parts, frames and sections of stored files, compared with the uploaded files.
+ * Uploads files, then finds and opens them in the store: the best file of each kind, parts of a
+ * file, its zstd frames, its sections, and source files. The content must equal that of the
+ * uploaded files.
  */
 
 #include <elf.h>
@@ -15,7 +17,7 @@ static void each_kind_has_its_best_file(void **state)
 	static const struct {
 		enum debuginfo_origin origin;
 		const char *path;
-		/* The file found after the upload: its origin and richness; -1: none. */
+		/* For each kind, the richness of the file found after the upload. -1: no file. */
 		int names, debuginfo, executable;
 	} steps[] = {
 		{ DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, DEBUGINFO_SYMBOLS, -1, DEBUGINFO_SYMBOLS },
@@ -41,7 +43,7 @@ static void each_kind_has_its_best_file(void **state)
 				assert_int_equal(entry.richness, wanted[kind]);
 		}
 	}
-	/* The last file replaces all others. */
+	/* The last file is the best of every kind, so the store has removed the others. */
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM file"), 1);
 	(void)debuginfo_store_free(store);
 }
@@ -72,7 +74,7 @@ static void a_part_has_its_bytes_at_their_offsets_and_holes_elsewhere(void **sta
 		assert_bytes_at(fd, range.offset, &elf, range.offset, range.size);
 		assert_ok(fstat(fd, &status));
 		assert_int_equal(status.st_size, elf.size);
-		/* Only the chunks of the part are expanded. */
+		/* The store decompresses only the chunks that overlap the part. */
 		assert_true((uint64_t)status.st_blocks * 512 <= range.size + 2 * CHUNK);
 	}
 	{
@@ -109,7 +111,7 @@ static void the_frames_decompress_to_the_file(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-/* The bytes of the section in the file at @path. */
+/* Asserts that the store returns section @name with the same bytes as the file at @path. */
 static void assert_section_of(struct debuginfo_store *store, const char *name, const char *path)
 {
 	scoped_fd int wanted_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -141,7 +143,7 @@ static void a_section_is_read_from_the_file_with_its_bytes(void **state)
 	assert_int_equal(debuginfo_open_section(store, &id, ".text", &fd, &range), 0);
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_DEBUG, &entry), 1);
 	assert_section_of(store, ".debug_info", SAMPLE_DEBUG);
-	/* The debug file has only its header. */
+	/* The .debug file has the section header of .text, but not its bytes. */
 	assert_int_equal(debuginfo_open_section(store, &id, ".text", &fd, &range), 0);
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_STRIPPED, &entry), 1);
 	assert_section_of(store, ".text", SAMPLE_STRIPPED);
@@ -166,7 +168,10 @@ static void a_section_too_large_for_memory_is_read_to_disk(void **state)
 	uint64_t offset = elf.size;
 	scoped_fd int fd = -1;
 
-	/* .comment has 70 MiB. */
+	/*
+	 * Append 70 MiB, and make them the content of .comment. For 64 MiB or more, the store uses
+	 * a file on disk instead of a memfd.
+	 */
 	assert_ok(bytes_reserve(&elf, 70 * MIB));
 	memset(elf.data + elf.size, 7, 70 * MIB);
 	elf.size += 70 * MIB;
@@ -262,7 +267,7 @@ static void a_source_is_replaced_by_a_different_one_of_the_same_origin(void **st
 		assert_string_equal(got, steps[i].kept);
 		assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM file"), 1);
 	}
-	/* A source file is not a file for names. */
+	/* debuginfo_find() finds ELF files only. */
 	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 	key.path = "/src/other.c";
 	assert_int_equal(debuginfo_find_kind(store, &key, &entry), 0);

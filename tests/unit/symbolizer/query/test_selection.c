@@ -20,7 +20,10 @@ static const struct store_series fleet[] = {
 	SERIES(6, P_HIDDEN, 400, "hidden", -1, T0, T0 + 10),
 };
 
-/* One row per series; its value has the bit of the series' ID set. */
+/*
+ * Each series has one row. Its value is 1 << ID of the series, so the total of a query shows which
+ * series were selected.
+ */
 static const struct stack_text stacks[] = { { 1, 0, "native:app:0x1110" } };
 static const struct fake_row rows[] = {
 	{ 1, 1, T0, 1 << 1 }, { 2, 1, T0, 1 << 2 }, { 4, 1, T0, 1 << 4 },
@@ -41,7 +44,7 @@ static void each_tag_selects_the_series_with_its_value(void **state)
 {
 	static const struct {
 		const char *filter;
-		uint64_t selected; /* bits of IDs */
+		uint64_t selected; /* sum of 1 << ID of the selected series */
 	} cases[] = {
 		{ "", ALPHA | BETA },
 		{ "app_service = 'app'", 1 << 1 | 1 << 2 | BETA },
@@ -75,7 +78,7 @@ static void each_tag_selects_the_series_with_its_value(void **state)
 		{ "k8s.label.unheard_of IS NULL", ALPHA | BETA },
 		{ "cloud.tag.team IS NULL", ALPHA | BETA },
 		{ "region IS NULL AND auto_service IS NULL AND trace_id IS NULL", ALPHA | BETA },
-		/* labels: those of the process hide those of the host; with and without prefix */
+		/* A process's label hides the host's label of that name. "label." is optional. */
 		{ "color = 'red'", 1 << 1 | 1 << 2 },
 		{ "color = 'host'", 1 << 5 },
 		{ "label.color = 'red'", 1 << 1 | 1 << 2 },
@@ -126,7 +129,7 @@ static void the_docs_list_every_tag_and_no_other(void **state)
 	for (const char *c = strstr((const char *)docs.data, "## Tags");
 	     c && c < strstr(c, "## Examples"); c = strstr(c + 1, "\n| `"))
 		n_rows++;
-	/* The first round counts the heading. */
+	/* The first iteration counts the heading "## Tags", which is no row. */
 	assert_int_equal(n_rows - 1, n_tags);
 	bytes_release(&docs);
 }
@@ -140,7 +143,7 @@ static void errors_have_the_number_of_the_character(void **state)
 		  "tag_filter: expected a text in quotes or a number, but the filter ends here at "
 		  "character 8" },
 		{ "host ! 'a'", NULL, "tag_filter: unexpected '!' at character 6" },
-		/* Characters, not bytes. */
+		/* The error counts characters, not bytes: U+00E9 is one character of two bytes. */
 		{ "host = '\xc3\xa9\xc3\xa9' x", NULL,
 		  "tag_filter: expected AND, OR or the end, not 'x' at character 13" },
 		{ "host REGEXP '(a+)+(b+)+$(' ", NULL, NULL },
@@ -197,7 +200,7 @@ static void a_label_of_a_host_or_of_other_samples_is_known(void **state)
 					       "color IS NULL OR color = 'red'" };
 	struct fixture *fixture = *state;
 
-	/* Only app on alpha is selected; rack is a label of beta. */
+	/* The store has only series of app on alpha. Only the host beta has the label rack. */
 	FAKE_SET(fixture, series, fleet);
 	fixture->fake.n_series = 2;
 	FAKE_SET(fixture, rows, rows);
@@ -343,7 +346,10 @@ static void at_most_ten_services_are_merged(void **state)
 			"service-02, service-03, service-04, service-05, service-06, service-07, "
 			"service-08, service-09, service-10, service-11");
 	}
-	/* A filter can reduce the number of services; a named service has no limit. */
+	/*
+	 * The limit applies to the services that the filter selects. It does not apply to a request
+	 * that names a service.
+	 */
 	fixture->fake.n_series = 12;
 	fixture->request.tag_filter = "app_service < 'service-09'";
 	{
@@ -386,10 +392,10 @@ static void services_are_listed_with_hosts_processes_and_times(void **state)
 		SERIES(1, P_APP, 100, "app", -1, T0 + 5, T0 + 10),
 		SERIES(2, P_APP, 101, "worker", -1, T0 + 2, T0 + 7),
 		SERIES(3, P_APP_BETA, 200, "app", -1, T0 + 9, T0 + 90),
-		SERIES(4, P_APP, 100, "app", -1, T0, T0 + 1), /* off-cpu */
+		SERIES(4, P_APP, 100, "app", -1, T0, T0 + 1), /* becomes off-cpu below */
 		SERIES(5, P_SHOP, 300, "shop", -1, T0, T0 + 10),
 		SERIES(6, P_HIDDEN, 400, "hidden", -1, T0, T0 + 10),
-		SERIES(7, P_APP, 100, "app", -1, T0 + 100, T0 + 110), /* later */
+		SERIES(7, P_APP, 100, "app", -1, T0 + 100, T0 + 110), /* after the query */
 	};
 	struct fixture *fixture = *state;
 	scoped(arena_freep) struct arena *arena = NULL;

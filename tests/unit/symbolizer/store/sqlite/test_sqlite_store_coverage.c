@@ -66,12 +66,13 @@ static void a_batch_over_midnight_covers_both_days(void **state)
 
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 	seen = coverage_between(store, midnight - 60 * NSEC_PER_SEC, midnight + 60 * NSEC_PER_SEC);
+	/* The samples of each day have their own database, and both report the batch. */
 	assert_int_equal(seen.n_batches, 2);
 	assert_int_equal(seen.first_slot, (midnight - 3 * NSEC_PER_SEC) / SLOT_NS);
 	assert_int_equal(seen.last_slot, (midnight + 2 * NSEC_PER_SEC) / SLOT_NS - 1);
 }
 
-/* The row of a wait has the slot of its beginning, which may be before the batch. */
+/* An off-CPU row has the slot in which the wait began, which may be before the batch. */
 static void rows_before_a_batch_cover_no_time(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -140,7 +141,10 @@ static void write_counted(struct store *store, uint64_t epoch, uint64_t sequence
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 }
 
-/* Over several epochs and days. Each batch counts a power of ten. */
+/*
+ * The batches have two epochs (runs of the agent) and two days. The counter of each batch is
+ * another power of ten, so a sum shows which batches were counted.
+ */
 static void the_newest_batches_of_all_days_and_epochs_are_counted(void **state)
 {
 	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
@@ -193,7 +197,10 @@ static void counters_of_the_newest_batches_are_read(void **state)
 	assert_int_equal(newest.sum, 3);
 }
 
-/* The most counters, with the longest names, that the decoder accepts: 16 MiB. */
+/*
+ * The batch has as many counters as the decoder accepts, and nearly all have names of the maximum
+ * length: 16 MiB in total.
+ */
 static void the_largest_list_of_counters_is_read(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
