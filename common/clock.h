@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The source of time. Functions take it as a parameter, so that tests can set the time.
+ * The source of time. Functions take a struct clock as parameter, so that tests can set the time.
  */
 
 #include "common/base.h"

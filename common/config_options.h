@@ -4,9 +4,10 @@
 /*
  * The command line of a program that accepts its configuration keys as flags (config_flags.h).
  *
- * All such programs have --config, --check-config, --print-config and so on in common, and may have
- * more options. An option either contributes to the configuration, or requests an answer instead of
- * a run. Flags are applied after the file and the environment, because one of them names the file.
+ * All such programs have the options of the CONFIG_OPTION_ROW macros in common, such as --config
+ * and --check-config, and may have more options. An option either contributes to the configuration,
+ * or requests a printed answer instead of a run of the program. Flags are applied after the file
+ * and the environment: they override both, and the flag --config names the file.
  */
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Finds the kernel.org version on which a distribution's kernel is based, and the one defect that
- * depends on it.
+ * Finds the kernel.org version on which a distribution's kernel is based, and whether this version
+ * has a defect that the agent must avoid.
  *
  * `uname -r` is not enough: Debian 12's "6.1.0-50-amd64" is 6.1.176, which only `uname -v` shows,
  * and Ubuntu's "6.2.0-39-generic" is 6.2.16 according to /proc/version_signature. Pure functions of

@@ -8,7 +8,8 @@
  *   scoped_fd int fd = open(...);
  *   *ret_table = take_ptr(table);          -- transfers ownership; the scope no longer frees it
  *
- * Every x_free() accepts NULL and returns NULL. DEFINE_SCOPED() defines x_freep(), which calls it.
+ * Every x_free() accepts NULL and returns NULL. DEFINE_SCOPED() defines x_freep(), which calls
+ * x_free() on the variable.
  */
 
 #include <stdio.h>
