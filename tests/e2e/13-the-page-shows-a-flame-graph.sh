@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The web page in a real browser, with real data. tests/e2e/page has the checks.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq node chromium

@@ -67,4 +67,4 @@ holder_pid=$background_pid
 expect_within 20s grep -q held "$work/holder.log"
 second undeterred
 ! has_ended "$second_pid" || fail "an unprivileged program keeps the agent from starting: $(cat "$work/undeterred.log")"
-grep -F "process $holder_pid of user 0 holds" "$work/undeterred.log" || fail "the holder is not named"
+grep -F "process $holder_pid of user 0, which is no agent, holds" "$work/undeterred.log" || fail "the holder is not named"

@@ -68,8 +68,8 @@ for program in agent symbolizer; do
 	while read -r option; do
 		grep -qF -e "$option" "$work/$program.page" || fail "hearth-$program(8) lacks $option"
 		grep -qE -e "[' ]$option[' ]" "$completion" || fail "the completion of hearth-$program lacks $option"
-	done < <("$usr/bin/hearth-$program" --help | grep -oE '^ *(-., )?--[a-z.-]+' | grep -oE -e '--[a-z.-]+')
-	hidden=$(grep -hoE -e '--[a-z.]+_[a-z_]+' "$work/$program.page" "$completion" || true)
+	done < <("$usr/bin/hearth-$program" --help | grep -oE '^ *(-., )?--[a-z0-9.-]+' | grep -oE -e '--[a-z0-9.-]+')
+	hidden=$(grep -hoE -e '--[a-z0-9.]+_[a-z0-9_]+' "$work/$program.page" "$completion" || true)
 	expect_equal "hidden options of hearth-$program that appear" "$hidden" ""
 done
 
