@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A stripped program is sampled first. After its debug file is uploaded, its profile has names and inlined functions.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

@@ -3,8 +3,6 @@
 #
 # For a program without symbols the server lists file, build-ID, share and reason. `hearth why` prints a command, and that
 # command names the program's code.
-#
-# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf
