@@ -29,7 +29,7 @@ export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
 readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 KERNEL_LIMIT_S=1800 TAIL_LINES=80
 
 usage() {
-	sed -n 's/^# \{0,1\}//; 4,13p' "${BASH_SOURCE[0]}"
+	sed -n 's/^# \{0,1\}//; 4,11p' "${BASH_SOURCE[0]}"
 	exit "$1"
 }
 
