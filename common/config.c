@@ -6,12 +6,14 @@
 #include "common/config.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/config_printed.h"
 #include "common/config_value.h"
+#include "common/did_you_mean.h"
 #include "common/scoped.h"
 
 /* Length of a key's name. Longer names in messages are cut. */
@@ -62,41 +64,14 @@ static void environment_name(const struct config_table *table, const struct conf
 		*next = *next == '.' || *next == '-' ? '_' : (char)toupper((unsigned char)*next);
 }
 
-/*
- * Levenshtein distance: the number of letters to insert, remove or replace. Compares the first
- * MAX_NAME_LENGTH letters.
- */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t a_length = strnlen(a, MAX_NAME_LENGTH);
-	size_t b_length = strnlen(b, MAX_NAME_LENGTH);
-	size_t row[MAX_NAME_LENGTH + 1];
-
-	for (size_t j = 0; j <= b_length; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a_length; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b_length; j++) {
-			size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-			size_t shifted = MIN(row[j], row[j - 1]) + 1;
-
-			diagonal = row[j];
-			row[j] = MIN(replaced, shifted);
-		}
-	}
-	return row[b_length];
-}
-
 int config_unknown_key(const struct config_table *table, const char *name, const char *source,
 		       char ret_message[CONFIG_MESSAGE_SIZE])
 {
 	const char *nearest = NULL;
-	size_t nearest_distance = SIZE_MAX;
+	unsigned int nearest_distance = UINT_MAX;
 
 	for (size_t i = 0; i < table->n_keys; i++) {
-		size_t distance = edit_distance(name, table->keys[i].name);
+		unsigned int distance = name_distance(name, table->keys[i].name);
 
 		if (distance >= nearest_distance)
 			continue;

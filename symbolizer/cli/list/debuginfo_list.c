@@ -68,13 +68,6 @@ static void format_moment(uint64_t time_s, uint64_t now_s, char ret_text[NUMBER_
 		format_age(now_s > time_s ? now_s - time_s : 0, ret_text);
 }
 
-static void append_cell(struct bytes *out, const char *text, int columns)
-{
-	int used = printable_append(out, text, columns);
-
-	(void)bytes_append_format(out, "%*s  ", columns - used, "");
-}
-
 /*
  * Shortens names in their middle, because paths differ at their ends, but build-IDs at their end.
  */
@@ -82,14 +75,14 @@ static void format_line(const struct layout *layout, const char *const cells[7],
 {
 	char id[ID_COLUMNS + 1];
 
-	append_cell(out, cells[0], layout->name_columns);
+	printable_append_cell(out, cells[0], layout->name_columns);
 	if (layout->wide) {
 		int used = printable_append(out, cells[1], -1);
 
 		(void)bytes_append_format(out, "%*s  ", MAX(layout->id_columns - used, 0), "");
 	} else {
 		(void)snprintf(id, sizeof(id), "%.*s", SHORT_ID_COLUMNS, cells[1]);
-		append_cell(out, id, layout->id_columns);
+		printable_append_cell(out, id, layout->id_columns);
 	}
 	(void)bytes_append_format(out, "%-10.10s  %-13s  %8s  ", cells[2], cells[3], cells[4]);
 	if (layout->wide)

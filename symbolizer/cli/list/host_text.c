@@ -68,13 +68,6 @@ static void measure(const json_t *rows, int width, int ret_widths[COLUMN_COUNT])
 	}
 }
 
-static void append_cell(struct bytes *out, const char *text, int width)
-{
-	int used = printable_append(out, text, width);
-
-	(void)bytes_append_format(out, "%*s  ", width - used, "");
-}
-
 /* Appends a line with @words and the value of label @name, if the host has this label. */
 static void append_label(struct bytes *out, const json_t *row, const char *name, const char *words,
 			 int width)
@@ -95,10 +88,10 @@ static void append_host(struct bytes *out, const json_t *row, const int widths[C
 	char age[NUMBER_TEXT_SIZE];
 
 	format_age(now_s > last_s ? now_s - last_s : 0, age);
-	append_cell(out, list_text(row, columns[COLUMN_HOST].key), widths[COLUMN_HOST]);
+	printable_append_cell(out, list_text(row, columns[COLUMN_HOST].key), widths[COLUMN_HOST]);
 	(void)bytes_append_format(out, "%4" PRIu64 "  ", list_number(row, "cpus"));
 	for (size_t i = COLUMN_KERNEL; i < COLUMN_COUNT; i++)
-		append_cell(out, list_text(row, columns[i].key), widths[i]);
+		printable_append_cell(out, list_text(row, columns[i].key), widths[i]);
 	(void)bytes_append_format(out, "%s\n", age);
 }
 
@@ -107,10 +100,10 @@ void host_text_write(const json_t *rows, uint64_t now_s, int width, struct bytes
 	int widths[COLUMN_COUNT];
 
 	measure(rows, width, widths);
-	append_cell(out, columns[COLUMN_HOST].heading, widths[COLUMN_HOST]);
+	printable_append_cell(out, columns[COLUMN_HOST].heading, widths[COLUMN_HOST]);
 	(void)bytes_append_text(out, "CPUs  ");
 	for (size_t i = COLUMN_KERNEL; i < COLUMN_COUNT; i++)
-		append_cell(out, columns[i].heading, widths[i]);
+		printable_append_cell(out, columns[i].heading, widths[i]);
 	(void)bytes_append_text(out, "last batch\n");
 
 	for (size_t i = 0; i < json_array_size(rows); i++) {

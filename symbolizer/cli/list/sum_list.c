@@ -49,13 +49,6 @@ static int longest(const json_t *rows, const char *key, const char *heading, int
 	return columns;
 }
 
-static void append_cell(struct bytes *out, const char *text, int width)
-{
-	int columns = printable_append(out, text, width);
-
-	(void)bytes_append_format(out, "%*s  ", width - columns, "");
-}
-
 /* The service (a unit, container or workload), unless it equals the name of the process. */
 static const char *service_of(const json_t *row)
 {
@@ -85,8 +78,8 @@ static void write_processes(const json_t *rows, uint64_t total, const struct sum
 		format_value(type, list_number(row, "value"), value);
 		format_share(list_number(row, "value"), total, share);
 		(void)bytes_append_format(out, "%8" PRIu64 "  ", list_number(row, "pid"));
-		append_cell(out, list_text(row, "name"), name);
-		append_cell(out, list_text(row, "host"), host);
+		printable_append_cell(out, list_text(row, "name"), name);
+		printable_append_cell(out, list_text(row, "host"), host);
 		(void)bytes_append_format(out, "%10s  %7s  %7" PRIu64 "  ", value, share,
 					  list_number(row, "threads"));
 		(void)printable_append(out, service_of(row), MAX(room - host - 4, 0));
@@ -108,7 +101,7 @@ static void write_groups(const json_t *rows, uint64_t total, const struct sum_op
 			   MAX(options->width - GROUP_FIGURES_COLUMNS, 16));
 
 	name = MAX(name, (int)strlen("(none)"));
-	append_cell(out, options->selection->by, name);
+	printable_append_cell(out, options->selection->by, name);
 	(void)bytes_append_format(out, "%10s  %7s  %9s  %7s\n", value_heading(type), "share",
 				  "processes", "threads");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -117,7 +110,7 @@ static void write_groups(const json_t *rows, uint64_t total, const struct sum_op
 
 		format_value(type, list_number(row, "value"), value);
 		format_share(list_number(row, "value"), total, share);
-		append_cell(out, group_name(row), name);
+		printable_append_cell(out, group_name(row), name);
 		(void)bytes_append_format(out, "%10s  %7s  %9" PRIu64 "  %7" PRIu64 "\n", value,
 					  share, list_number(row, "processes"),
 					  list_number(row, "threads"));

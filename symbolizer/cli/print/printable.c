@@ -70,6 +70,13 @@ int printable_append(struct bytes *out, const char *text, int max_columns)
 	return max_columns;
 }
 
+void printable_append_cell(struct bytes *out, const char *text, int width)
+{
+	int used = printable_append(out, text, width);
+
+	(void)bytes_append_format(out, "%*s  ", width - used, "");
+}
+
 void printable_append_wrapped(struct bytes *out, const char *text, int used, int indent, int width)
 {
 	int blanks = 0;

@@ -15,6 +15,9 @@
  */
 int printable_append(struct bytes *out, const char *text, int max_columns);
 
+/* Appends a cell of a table: @text, shortened or padded to @width columns, and two blanks. */
+void printable_append_cell(struct bytes *out, const char *text, int width);
+
 /*
  * Appends all of @text to a line of which @used columns are taken. Where a word would end beyond
  * column @width, it begins a new line with @indent blanks.

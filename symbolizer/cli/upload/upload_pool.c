@@ -172,6 +172,7 @@ static unsigned int start_workers(struct pool *pool, const struct connection_opt
 
 	while (count < wanted) {
 		struct worker *worker = &workers[count];
+		int error;
 
 		*worker = (struct worker){ .pool = pool };
 		if (client_new(connection, &worker->client) < 0)
@@ -179,7 +180,11 @@ static unsigned int start_workers(struct pool *pool, const struct connection_opt
 		(void)pthread_mutex_lock(&pool->lock);
 		pool->n_running++;
 		(void)pthread_mutex_unlock(&pool->lock);
-		if (pthread_create(&worker->thread, NULL, run, worker) != 0) {
+		error = pthread_create(&worker->thread, NULL, run, worker);
+		if (error != 0) {
+			/* Threads that run already upload all files. */
+			(void)log_error_errno(error, "cannot start thread %u of %u for uploads: %m",
+					      count + 1, wanted);
 			(void)pthread_mutex_lock(&pool->lock);
 			pool->n_running--;
 			(void)pthread_mutex_unlock(&pool->lock);
