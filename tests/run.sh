@@ -169,7 +169,8 @@ report_all() {
 	local test pid name limit
 	for test in "${begun[@]}"; do
 		read -r pid name limit <<<"$test"
-		wait "$pid"
+		# After "wait -n" has returned this process, bash does not know it any more and says so.
+		wait "$pid" 2>/dev/null
 		report "$name" "$limit"
 	done
 	begun=()
@@ -349,7 +350,7 @@ finish_kernels() {
 	local kernel
 	[ -n "$kernels_pid" ] || return 0
 	[ "$(nproc)" -lt 2 ] || run_kernel_lists
-	wait "$kernels_pid"
+	wait "$kernels_pid" 2>/dev/null
 	for kernel in "${kernel_lists[@]}"; do
 		report "kernels/$kernel" $KERNEL_LIMIT_S
 	done
