@@ -298,6 +298,9 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	if (r < 0)
 		return r;
 	fill_context(symbolizer, config);
+	r = api_start_readings(&symbolizer->api);
+	if (r < 0)
+		return memory_failed("the threads that look at the disk", r, ret_message);
 	r = serve(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
@@ -313,6 +316,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 	 * servers first, so that no worker waits for them. */
 	debuginfo_upstream_stop(symbolizer->upstream);
 	(void)http_server_free(symbolizer->http);
+	api_stop_readings(&symbolizer->api);
 	(void)auth_free(symbolizer->auth);
 	token_watch_release(&symbolizer->token_watch);
 	(void)route_metrics_free(symbolizer->route_metrics);

@@ -18,6 +18,8 @@
 #include "symbolizer/store/store.h"
 #include "symbolizer/symbols/resolver.h"
 
+struct background_reading;
+
 enum api_metric {
 #define METRIC(id, ...) API_METRIC_##id,
 #include "symbolizer/api/metrics.def"
@@ -40,12 +42,21 @@ struct api_context {
 	unsigned int max_upstream_waits;        /* workers that may wait at a time */
 	unsigned int (*connections)(void *arg); /* number of open connections; NULL: unknown */
 	void *connections_arg;
-	struct route_metrics *route_metrics; /* printed by /metrics; may be NULL */
-	atomic_uint n_expansions;            /* files being expanded for /buildid/ */
-	atomic_uint n_downloads;             /* expanded files, held until their answer is sent */
-	atomic_uint n_upstream_waits;        /* workers that wait for an upstream server */
+	struct route_metrics *route_metrics;  /* printed by /metrics; may be NULL */
+	struct background_reading *readiness; /* made by api_start_readings() */
+	struct background_reading *figures;
+	atomic_uint n_expansions;     /* files being expanded for /buildid/ */
+	atomic_uint n_downloads;      /* expanded files, held until their answer is sent */
+	atomic_uint n_upstream_waits; /* workers that wait for an upstream server */
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
+
+/*
+ * Starts the threads that look at the disk for /readyz and /metrics. To be called when the other
+ * fields are set. 0 or a negative errno; api_stop_readings() follows in both cases.
+ */
+int api_start_readings(struct api_context *context);
+void api_stop_readings(struct api_context *context);
 
 /* Returns the routes of routes.def. */
 const struct http_route *api_routes(size_t *ret_count);

@@ -2,7 +2,8 @@
 
 /*
  * /metrics for Prometheus; /healthz and /readyz for programs that restart this process or route
- * requests to it.
+ * requests to it. They are answered while the disk hangs: threads read what lies on the disk
+ * (background_reading.h).
  */
 
 #include <stdio.h>
@@ -12,8 +13,16 @@
 #include "common/json_writer.h"
 #include "common/metrics.h"
 #include "symbolizer/api/api.h"
+#include "symbolizer/api/background_reading.h"
 
 #define METRIC_PREFIX "hearth_symbolizer_"
+
+/* Longest wait of a request for the disk. Programs that check health wait for a second or more. */
+#define READING_WAIT_NS (500 * NSEC_PER_MSEC)
+
+/* A disk without an answer for this time is reported. Batches are lost for agents without a spool
+ * after some minutes only. */
+#define READING_HANG_NS (5 * NSEC_PER_SEC)
 
 static const struct metric_row metric_rows[] = {
 #define METRIC(id, name, type, labels, help) { name, type, labels, help },
@@ -22,6 +31,58 @@ static const struct metric_row metric_rows[] = {
 };
 
 static_assert(ARRAY_SIZE(metric_rows) == API_METRIC_COUNT, "every metric needs a row");
+
+struct readiness {
+	int error; /* of store_check() */
+};
+
+static void read_readiness(void *arg, void *ret_value)
+{
+	struct api_context *context = arg;
+	struct readiness *readiness = ret_value;
+
+	readiness->error = store_check(context->store);
+}
+
+struct figures {
+	int store_error;
+	struct store_stats store;
+	struct symbol_cache_counts tables;
+};
+
+static void read_figures(void *arg, void *ret_value)
+{
+	struct api_context *context = arg;
+	struct figures *figures = ret_value;
+
+	*figures = (struct figures){ .tables = resolver_counts(context->resolver) };
+	figures->store_error = store_stats(context->store, &figures->store);
+}
+
+int api_start_readings(struct api_context *context)
+{
+	struct background_reading_options options = {
+		.arg = context,
+		.read = read_readiness,
+		.value_size = sizeof(struct readiness),
+		.wait_ns = READING_WAIT_NS,
+		.hang_ns = READING_HANG_NS,
+	};
+	int r;
+
+	r = background_reading_new(&options, &context->readiness);
+	if (r < 0)
+		return r;
+	options.read = read_figures;
+	options.value_size = sizeof(struct figures);
+	return background_reading_new(&options, &context->figures);
+}
+
+void api_stop_readings(struct api_context *context)
+{
+	context->readiness = background_reading_free(context->readiness);
+	context->figures = background_reading_free(context->figures);
+}
 
 /* Returns the resident memory of this process, from the second number of /proc/self/statm; 0 if
  * it cannot be read. */
@@ -51,10 +112,8 @@ static void set_debuginfo_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_UPSTREAM_BYTES, upstream.bytes);
 }
 
-static void set_table_gauges(struct api_context *context)
+static void set_table_gauges(struct api_context *context, struct symbol_cache_counts counts)
 {
-	struct symbol_cache_counts counts = resolver_counts(context->resolver);
-
 	metric_set(context->metrics, API_METRIC_TABLES_MADE, counts.n_made);
 	metric_set(context->metrics, API_METRIC_TABLES_REFUSED, counts.n_refused);
 	metric_set(context->metrics, API_METRIC_TABLES_DIED, counts.n_died);
@@ -64,28 +123,37 @@ static void set_table_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_TABLES_STORED_BYTES, counts.stored_bytes);
 }
 
+static void set_store_gauges(struct api_context *context, const struct store_stats *stats)
+{
+	metric_set(context->metrics, API_METRIC_STORE_BATCHES, stats->n_batches);
+	metric_set(context->metrics, API_METRIC_STORE_ROWS, stats->n_rows);
+	metric_set(context->metrics, API_METRIC_STORE_STACKS, stats->n_stacks);
+	metric_set(context->metrics, API_METRIC_STORE_SERIES, stats->n_series);
+	metric_set(context->metrics, API_METRIC_STORE_PROCESSES, stats->n_processes);
+	metric_set(context->metrics, API_METRIC_STORE_DISK_BYTES, stats->disk_bytes);
+}
+
 static void set_gauges(struct api_context *context)
 {
-	struct store_stats stats = {};
+	struct figures figures;
 
 	metric_set(context->metrics, API_METRIC_RSS_BYTES, resident_bytes());
 	metric_set(context->metrics, API_METRIC_DEBUGINFO_GENERATION,
 		   debuginfo_generation(context->debuginfo));
 	set_debuginfo_gauges(context);
-	set_table_gauges(context);
 	if (context->connections)
 		metric_set(context->metrics, API_METRIC_OPEN_CONNECTIONS,
 			   context->connections(context->connections_arg));
-	if (store_stats(context->store, &stats) < 0) {
+	/* While the disk hangs, the gauges below keep their values. */
+	if (background_reading_get(context->figures, &figures) < 0) {
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
 		return;
 	}
-	metric_set(context->metrics, API_METRIC_STORE_BATCHES, stats.n_batches);
-	metric_set(context->metrics, API_METRIC_STORE_ROWS, stats.n_rows);
-	metric_set(context->metrics, API_METRIC_STORE_STACKS, stats.n_stacks);
-	metric_set(context->metrics, API_METRIC_STORE_SERIES, stats.n_series);
-	metric_set(context->metrics, API_METRIC_STORE_PROCESSES, stats.n_processes);
-	metric_set(context->metrics, API_METRIC_STORE_DISK_BYTES, stats.disk_bytes);
+	set_table_gauges(context, figures.tables);
+	if (figures.store_error < 0)
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+	else
+		set_store_gauges(context, &figures.store);
 }
 
 void api_metrics(struct api_context *context, const struct http_request *request,
@@ -121,11 +189,16 @@ void api_healthz(struct api_context *context, const struct http_request *request
 void api_readyz(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
-	int r = store_check(context->store);
+	struct readiness readiness;
 
 	(void)request;
-	if (r < 0)
-		http_response_error(response, 503, "samples cannot be stored: %s", strerror(-r));
+	if (background_reading_get(context->readiness, &readiness) < 0)
+		http_response_error(response, 503,
+				    "samples cannot be stored: the disk of the data folder does "
+				    "not answer");
+	else if (readiness.error < 0)
+		http_response_error(response, 503, "samples cannot be stored: %s",
+				    strerror(-readiness.error));
 	else
 		write_ok(response);
 }

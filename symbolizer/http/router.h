@@ -40,11 +40,16 @@ struct http_stream_operations {
 
 /*
  * A lane is a worker pool with a queue. Requests wait only for requests of the same lane, so that
- * batches are answered while queries take seconds, and health checks while expensive batches are
- * decoded. Jobs of one token use at most half of the workers (worker_pool.h).
+ * batches are answered while queries take seconds, lists while batches wait for the disk, and
+ * health checks always. Jobs of one token use at most half of the workers (worker_pool.h).
  *
  * X(id, name, number of workers or 0 for n_workers, length of the queue or 0 for twice
  * max_connections, requests of the lane)
+ *
+ * A worker of INGEST waits for the disk most of the time, together with the others: one fsync
+ * serves all batches that wait. A thousand agents send 200 batches a second, of which each waits
+ * for tens of milliseconds, and a slow disk needs ten times as long. All of them may share one
+ * token, which uses half of the workers.
  *
  * A request is answered with 503 if the queue is full: its client would have given up before the
  * end of a longer queue. The lanes of agents have no such bound, because all agents may send at the
@@ -54,8 +59,9 @@ struct http_stream_operations {
 /* clang-format off */
 #define HTTP_LANES(X)                                                                              \
 	X(HEALTH, "health", 2, 0, "microseconds: health and the page, which read no store")        \
-	X(READY, "ready", 2, 0, "milliseconds: readiness, which checks the store")                 \
-	X(SHORT, "short", 0, 0, "milliseconds: batches, lists, metrics")                           \
+	X(STATUS, "status", 2, 0, "readiness and metrics, which wait for the disk for 0.5 s")      \
+	X(INGEST, "ingest", 64, 0, "batches, which wait for the disk together")                    \
+	X(LISTS, "lists", 0, 0, "milliseconds: lists, states of uploads, removals")                \
 	X(QUERY, "query", 0, 256, "up to seconds: profiles, and symbols that need a new table")    \
 	X(FILES, "files", 0, 0, "uploads of debuginfo, which are compressed as a whole")           \
 	X(DEBUGINFOD, "debuginfod", 0, 64, "downloads of debuginfo, expanded or fetched first")

@@ -11,6 +11,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/*
+ * A thread uses 8 KiB before its first job, and at most 172 KiB: for JSON that is nested as deeply
+ * as jansson allows. With the default of 8 MiB and transparent huge pages, the kernel would back
+ * the stack of each thread with pages of 2 MiB.
+ */
+#define STACK_BYTES ((size_t)MIB)
+
 struct worker {
 	struct worker_pool *pool;
 	pthread_t thread;
@@ -102,14 +109,18 @@ unsigned int worker_pool_client_share(unsigned int n_threads)
 
 static int start_worker(struct worker_pool *pool, struct worker *worker)
 {
+	pthread_attr_t attributes;
 	int r;
 
 	worker->pool = pool;
+	(void)pthread_attr_init(&attributes);
+	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	(void)pthread_mutex_lock(&pool->lock);
-	r = pthread_create(&worker->thread, NULL, work, worker);
+	r = pthread_create(&worker->thread, &attributes, work, worker);
 	if (r == 0)
 		pool->n_threads++;
 	(void)pthread_mutex_unlock(&pool->lock);
+	(void)pthread_attr_destroy(&attributes);
 	return -r;
 }
 

@@ -370,6 +370,7 @@ static inline int api_fixture_setup(void **state)
 						.max_bytes = 16 * MIB,
 						.stored_bytes = GIB },
 		&fixture->context.resolver));
+	assert_ok(api_start_readings(&fixture->context));
 	*state = fixture;
 	return 0;
 }
@@ -379,6 +380,7 @@ static inline int api_fixture_teardown(void **state)
 	struct api_fixture *fixture = *state;
 	void *folder = fixture->folder;
 
+	api_stop_readings(&fixture->context);
 	(void)resolver_free(fixture->context.resolver);
 	(void)debuginfo_store_free(fixture->context.debuginfo);
 	free(fixture);

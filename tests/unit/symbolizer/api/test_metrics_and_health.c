@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <semaphore.h>
+
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
 static void the_process_is_healthy_while_it_answers(void **state)
@@ -22,6 +24,37 @@ static void it_is_ready_while_samples_can_be_stored(void **state)
 	fixture->store.check_error = -ENOSPC;
 	ask_handler(fixture, api_readyz, NULL, NULL, &full);
 	assert_error(&full, 503, "No space left on device");
+}
+
+static sem_t disk_answers;
+
+static int check_when_the_disk_answers(struct store *store)
+{
+	(void)store;
+	while (sem_wait(&disk_answers) < 0)
+		;
+	return 0;
+}
+
+static void it_is_alive_but_not_ready_while_the_disk_hangs(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response healthy, ready, metrics;
+	struct store_operations operations = fake_operations;
+
+	assert_int_equal(sem_init(&disk_answers, 0, 0), 0);
+	operations.check = check_when_the_disk_answers;
+	fixture->store.store.operations = &operations;
+	ask_handler(fixture, api_readyz, NULL, NULL, &ready);
+	assert_error(&ready, 503, "the disk of the data folder does not answer");
+	ask_handler(fixture, api_healthz, NULL, NULL, &healthy);
+	assert_int_equal(healthy.status, 200);
+	ask_handler(fixture, api_metrics, NULL, NULL, &metrics);
+	assert_int_equal(metrics.status, 200);
+
+	assert_int_equal(sem_post(&disk_answers), 0);
+	/* Before the operations go out of scope. */
+	api_stop_readings(&fixture->context);
 }
 
 static unsigned int seven_connections(void *arg)
@@ -68,7 +101,7 @@ static void metrics_are_in_the_text_format_of_prometheus(void **state)
 	assert_null(strstr(text, "resident_memory_bytes 0\n"));
 }
 
-static void batches_and_health_checks_have_other_lanes_than_queries_and_files(void **state)
+static void batches_lists_and_health_checks_have_other_lanes_than_queries_and_files(void **state)
 {
 	static const struct {
 		enum http_method method;
@@ -76,9 +109,12 @@ static void batches_and_health_checks_have_other_lanes_than_queries_and_files(vo
 		enum http_lane lane;
 	} cases[] = {
 		{ HTTP_GET, "/healthz", HTTP_LANE_HEALTH },
-		{ HTTP_GET, "/readyz", HTTP_LANE_READY },
-		{ HTTP_POST, "/v1/ingest", HTTP_LANE_SHORT },
-		{ HTTP_GET, "/metrics", HTTP_LANE_SHORT },
+		{ HTTP_GET, "/readyz", HTTP_LANE_STATUS },
+		{ HTTP_POST, "/v1/ingest", HTTP_LANE_INGEST },
+		{ HTTP_GET, "/metrics", HTTP_LANE_STATUS },
+		{ HTTP_GET, "/v1/services", HTTP_LANE_LISTS },
+		{ HTTP_GET, "/v1/hosts", HTTP_LANE_LISTS },
+		{ HTTP_GET, "/v1/debuginfo/00112233", HTTP_LANE_LISTS },
 		{ HTTP_POST, "/v1/profile/ProfileTracing", HTTP_LANE_QUERY },
 		{ HTTP_GET, "/v1/flame", HTTP_LANE_QUERY },
 		{ HTTP_POST, "/v1/symbolize", HTTP_LANE_QUERY },
@@ -107,9 +143,11 @@ static void batches_and_health_checks_have_other_lanes_than_queries_and_files(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(batches_and_health_checks_have_other_lanes_than_queries_and_files),
+		cmocka_unit_test(
+			batches_lists_and_health_checks_have_other_lanes_than_queries_and_files),
 		API_TEST(the_process_is_healthy_while_it_answers),
 		API_TEST(it_is_ready_while_samples_can_be_stored),
+		API_TEST(it_is_alive_but_not_ready_while_the_disk_hangs),
 		API_TEST(metrics_are_in_the_text_format_of_prometheus),
 	};
 
