@@ -157,6 +157,7 @@ static int start_sender(struct agent *agent)
 		.token = config->token[0] ? config->token : NULL,
 		.ca_file = config->ca_file[0] ? config->ca_file : NULL,
 		.insecure_tls = config->insecure_tls,
+		.boot_id = agent->host.boot_id,
 		.spool_folder = config->spool_folder[0] ? config->spool_folder : NULL,
 		.spool_max_bytes = config->spool_max_bytes,
 		.memory_max_bytes = 2 * MIB,

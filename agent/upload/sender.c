@@ -5,6 +5,7 @@
  */
 #include "agent/upload/sender_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,8 @@ static int set_up(struct sender *sender, const struct sender_options *options)
 
 	sender->memory_max_bytes = options->memory_max_bytes;
 	sender->keep_capabilities = options->keep_capabilities;
+	(void)snprintf(sender->boot_id, sizeof(sender->boot_id), "%s",
+		       options->boot_id && *options->boot_id ? options->boot_id : "-");
 	sender->server = strdup(options->server);
 	if (!sender->server)
 		return -ENOMEM;

@@ -9,6 +9,9 @@
  * A batch stays in the spool until the server has acknowledged it. It is tried again until it is
  * acknowledged, permanently refused (400, 413, 415, 422), or dropped because the spool is full.
  *
+ * The clocks of this host are sent with each batch, because the batch may have waited in the spool:
+ * the server refuses batches with 503 while its clock and this host's differ by more than a day.
+ *
  * The main thread never blocks on the sender: it submits batches by sender_submit() and gets
  * answers by sender_poll() when sender_event_fd() is readable.
  */
@@ -22,6 +25,7 @@ struct sender_options {
 	const char *server;       /* "http://host:port" or https */
 	const char *token;        /* NULL: none */
 	const char *ca_file;      /* NULL: the system's CA certificates */
+	const char *boot_id;      /* of this host, sent with the clocks; NULL: unknown */
 	const char *spool_folder; /* NULL: memory only */
 	uint64_t spool_max_bytes;
 	/* undelivered batches beyond this size are moved from memory to the spool */

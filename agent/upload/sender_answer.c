@@ -137,6 +137,7 @@ static void log_token_refusal(struct sender *sender, const struct http_answer *h
 
 	/* Set, so that note_failure() does not log the same failure again. */
 	sender->away = true;
+	sender->away_status = http->status;
 	if (sender->token_refusal_logged_ns &&
 	    now - sender->token_refusal_logged_ns < TOKEN_REFUSAL_INTERVAL_NS)
 		return;

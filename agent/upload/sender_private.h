@@ -32,6 +32,7 @@ struct batch_queue {
 struct sender {
 	/* constant after sender_new() */
 	char *server; /* for messages */
+	char boot_id[64];
 	uint64_t memory_max_bytes;
 	struct http_client *client;
 	struct uploader *uploader; /* NULL: no uploads */
@@ -61,6 +62,7 @@ struct sender {
 	struct backoff backoff;
 	uint64_t retry_at_ns; /* 0: nothing failed */
 	bool away;            /* logged once, until the server is back */
+	long away_status;     /* of the logged failure; 0: no answer */
 	bool full_was_logged; /* reset when the server is back */
 	uint64_t token_refusal_logged_ns;
 	uint32_t interval_ms; /* last requested by the server */

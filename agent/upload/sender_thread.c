@@ -8,7 +8,9 @@
 #include "agent/upload/sender_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/capabilities.h"
 #include "common/log.h"
@@ -169,11 +171,15 @@ static void note_success(struct sender *sender, const struct queued_batch *batch
 	unlock(sender);
 }
 
-static void note_failure(struct sender *sender, const char *message)
+/* @status 0: the server did not answer. Logged again when it answers, but still takes no batch: the
+ * cause is another one then. */
+static void note_failure(struct sender *sender, long status, const char *message)
 {
-	if (!sender->away)
+	if (!sender->away || (status != 0 && sender->away_status == 0)) {
+		sender->away_status = status;
 		log_warn("cannot deliver to server '%s', keeping batches %s: %s", sender->server,
 			 sender_spool_works(sender) ? "in the spool" : "in memory", message);
+	}
 	sender->away = true;
 	sender->retry_at_ns = sender_now_ns() + backoff_failed(&sender->backoff);
 	lock(sender);
@@ -186,13 +192,37 @@ static void note_failure(struct sender *sender, const char *message)
 	}
 }
 
+#define CLOCK_HEADER_SIZE 192
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec now;
+
+	(void)clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* docs/wire-format.md describes the header. */
+static void format_clocks(const struct sender *sender, char ret_header[CLOCK_HEADER_SIZE])
+{
+	const uint64_t wall_ns = read_clock(CLOCK_REALTIME);
+	const uint64_t monotonic_ns = read_clock(CLOCK_MONOTONIC);
+	const uint64_t boottime_ns = read_clock(CLOCK_BOOTTIME);
+
+	(void)snprintf(ret_header, CLOCK_HEADER_SIZE,
+		       "X-Hearth-Clock: %" PRIu64 " %" PRIu64 " %" PRIu64 " %s", wall_ns,
+		       monotonic_ns, boottime_ns, sender->boot_id);
+}
+
 static enum delivery post(struct sender *sender, const struct queued_batch *batch,
 			  struct sender_event *ret_unknown)
 {
 	struct http_answer answer = { .body = BYTES_INIT(MAX_ANSWER_BYTES) };
+	char clocks[CLOCK_HEADER_SIZE];
 	const struct http_request request = {
 		.path = "/v1/ingest",
 		.content_type = "application/x-protobuf",
+		.header = clocks,
 		.body = bytes_view_of(&batch->content),
 		.timeout_ns = REQUEST_TIMEOUT_NS,
 		.watch = watch_request,
@@ -201,12 +231,14 @@ static enum delivery post(struct sender *sender, const struct queued_batch *batc
 	enum delivery delivery;
 	int r;
 
+	format_clocks(sender, clocks);
 	r = http_client_request(sender->client, &request, &answer);
 	delivery = sender_classify(sender, &batch->key, r, &answer, ret_unknown);
 	if (delivery == DELIVERED)
 		note_success(sender, batch);
 	if (delivery == TRY_AGAIN)
-		note_failure(sender, *answer.message ? answer.message : strerror(-r));
+		note_failure(sender, answer.status,
+			     *answer.message ? answer.message : strerror(-r));
 	else if (delivery != CANCELED)
 		note_reachable(sender);
 	bytes_release(&answer.body);

@@ -21,8 +21,8 @@ struct background_reading {
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
 	bool stops;
-	void *value;         /* of the last reading */
-	uint64_t n_wanted;   /* readings that callers need in total */
+	void *value;       /* of the last reading */
+	uint64_t n_wanted; /* readings that callers need in total */
 	uint64_t n_begun, n_done;
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, of the last reading that began */
 };

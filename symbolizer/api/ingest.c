@@ -2,7 +2,8 @@
 
 /*
  * POST /v1/ingest. The status determines how an agent treats its batch: 200 drop it, or define the
- * missing IDs that the answer lists; 400 and 413 drop it; 507 and 503 keep it and retry.
+ * missing IDs that the answer lists; 400 and 413 drop it; 507 and 503 keep it and retry. A wrong
+ * clock is 503: the batch can be stored as soon as somebody has set the clock.
  */
 
 #include <string.h>
@@ -42,6 +43,12 @@ static void refuse(struct api_context *context, struct http_response *response, 
 		http_response_error(response, 413, "%s", message);
 		return;
 	}
+	if (error == -ETIME) {
+		api_count(context, API_METRIC_INGEST_WRONG_CLOCK, 1);
+		http_response_header(response, "Retry-After", RETRY_AFTER);
+		http_response_error(response, 503, "%s", message);
+		return;
+	}
 	api_count(context, API_METRIC_STORE_ERRORS, 1);
 	api_count(context,
 		  error == -ENOSPC ? API_METRIC_INGEST_NO_SPACE : API_METRIC_INGEST_STORE_FAILED,
@@ -53,12 +60,16 @@ static void refuse(struct api_context *context, struct http_response *response, 
 void api_ingest(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
+	const struct ingest_request call = {
+		.tenant = request->caller->tenant,
+		.body = request->body,
+		.clock = http_request_header(request, "X-Hearth-Clock"),
+	};
 	struct ingest_result result = {};
 	int r;
 
 	api_count(context, API_METRIC_INGEST_BYTES, request->body.size);
-	r = ingest_batch(context->ingest, request->caller->tenant, request->body, &response->body,
-			 &result);
+	r = ingest_batch(context->ingest, &call, &response->body, &result);
 	if (r < 0) {
 		refuse(context, response, r, result.message[0] ? result.message : strerror(-r));
 		return;

@@ -141,6 +141,9 @@ static void set_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_DEBUGINFO_GENERATION,
 		   debuginfo_generation(context->debuginfo));
 	set_debuginfo_gauges(context);
+	if (context->ingest)
+		metric_set(context->metrics, API_METRIC_AGENTS_WRONG_CLOCK,
+			   ingest_count_wrong_clocks(context->ingest));
 	if (context->connections)
 		metric_set(context->metrics, API_METRIC_OPEN_CONNECTIONS,
 			   context->connections(context->connections_arg));

@@ -5,8 +5,8 @@
  * The HTTP server. It authorizes requests, bounds what is read, and calls the handler of the route
  * on a worker thread, so that a slow handler does not delay other connections.
  *
- * Threads: two per listen address transfer bytes (epoll), n_workers per lane (or the number in HTTP_LANES)
- * run handlers, one closes the connections of slow clients. The connection is suspended
+ * Threads: two per listen address transfer bytes (epoll), n_workers per lane (or the number in
+ * HTTP_LANES) run handlers, one closes the connections of slow clients. The connection is suspended
  * while a handler runs.
  */
 

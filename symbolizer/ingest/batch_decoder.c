@@ -162,6 +162,7 @@ static int decode_head(struct decode *decode)
 	batch->epoch = message->epoch;
 	batch->sequence = message->sequence;
 	batch->closed_wall_ns = message->closed_wall_ns;
+	batch->closed_monotonic_ns = message->closed_monotonic_ns;
 	batch->opened_wall_ns = message->closed_wall_ns - covered_ns;
 	return 0;
 }

@@ -13,7 +13,9 @@
 
 #include "proto/batch.pb-c.h"
 #include "symbolizer/ingest/batch_decoder.h"
+#include "symbolizer/ingest/clock_log.h"
 #include "symbolizer/ingest/executables_in_use.h"
+#include "symbolizer/ingest/sender_clock.h"
 
 /*
  * Most executables that one answer requests. The agent queues them and uploads at a bounded rate.
@@ -34,10 +36,10 @@
 #define MAX_RELOADED 65536
 
 /* Retention would keep a batch with a time further ahead for years. */
-#define MAX_CLOCK_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
+#define MAX_CLOCK_AHEAD_NS SENDER_CLOCK_MAX_OFFSET_NS
 
 /* Spools keep days. Batches of a host with its clock at 1970 would create old day files. */
-#define MAX_CLOCK_BEHIND_NS (366 * 24 * 3600 * NSEC_PER_SEC)
+#define MAX_CLOCK_BEHIND_NS (366 * SENDER_CLOCK_MAX_OFFSET_NS)
 
 /* An answer has lists of unknown numbers: below 5 bytes per row of the largest batch. */
 #define MAX_ANSWER_BYTES (64 * MIB)
@@ -52,12 +54,14 @@ struct ingest {
 	enum ingest_policy policy;
 	pthread_mutex_t lock; /* of @in_use */
 	struct executables_in_use *in_use;
+	struct clock_log *clock_log;
 };
 
 /* One call. */
 struct ingest_call {
 	struct ingest *ingest;
 	const char *tenant;
+	struct sender_clock sender;
 	struct arena *arena;
 	struct batch batch;
 	struct store_missing missing;
@@ -84,6 +88,8 @@ int ingest_new(struct store *store, struct debuginfo_store *debuginfo, const str
 	ingest->policy = INGEST_WANTS_SYMBOLS;
 	(void)pthread_mutex_init(&ingest->lock, NULL);
 	r = executables_in_use_new(&ingest->in_use);
+	if (r == 0)
+		r = clock_log_new(&ingest->clock_log);
 	if (r < 0)
 		return r;
 	*ret_ingest = take_ptr(ingest);
@@ -95,6 +101,7 @@ struct ingest *ingest_free(struct ingest *ingest)
 	if (!ingest)
 		return NULL;
 	(void)executables_in_use_free(ingest->in_use);
+	(void)clock_log_free(ingest->clock_log);
 	(void)pthread_mutex_destroy(&ingest->lock);
 	free(ingest);
 	return NULL;
@@ -114,20 +121,67 @@ static int fail(struct ingest_call *call, int error, const char *attempt)
 	return error;
 }
 
+size_t ingest_count_wrong_clocks(struct ingest *ingest)
+{
+	return clock_log_count(ingest->clock_log);
+}
+
+/* Writes the message of a batch that differs by @offset_ns from the server's clock. */
+static void format_offset(struct ingest_call *call, const char *subject, int64_t offset_ns,
+			  const char *remedy)
+{
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
+		       "%s of host '%.100s' is %" PRId64 " s %s the server's%s", subject,
+		       call->batch.host.name,
+		       (offset_ns > 0 ? offset_ns : -offset_ns) / (int64_t)NSEC_PER_SEC,
+		       offset_ns > 0 ? "ahead of" : "behind", remedy);
+}
+
+/* Whether the clocks of sender and server agree well enough to store the batch. */
+static int check_sender(struct ingest_call *call, uint64_t now_ns)
+{
+	struct clock_observation observation = {
+		.agent_id = call->batch.agent_id,
+		.host = call->batch.host.name,
+		.offset_ns = sender_clock_offset_ns(&call->sender, now_ns),
+		.now_ns = clock_monotonic_ns(call->ingest->clock),
+	};
+
+	/* The least that the clock of an agent without the header is ahead. */
+	if (!call->sender.is_known && call->batch.closed_wall_ns > now_ns)
+		observation.offset_ns = (int64_t)(call->batch.closed_wall_ns - now_ns);
+	observation.is_refused = observation.offset_ns > SENDER_CLOCK_MAX_OFFSET_NS ||
+				 observation.offset_ns < -SENDER_CLOCK_MAX_OFFSET_NS;
+	clock_log_observe(call->ingest->clock_log, &observation);
+	if (!observation.is_refused)
+		return 0;
+	format_offset(call, "the clock", observation.offset_ns,
+		      ": the agent keeps the batch; set the wrong one of the two clocks");
+	return -ETIME;
+}
+
+/* Whether the time of the batch is possible; the sender's clock is right now. */
+static int check_batch_time(struct ingest_call *call, uint64_t now_ns)
+{
+	int64_t offset_ns = (int64_t)(call->batch.closed_wall_ns - now_ns);
+
+	if (offset_ns <= MAX_CLOCK_AHEAD_NS && offset_ns >= -MAX_CLOCK_BEHIND_NS)
+		return 0;
+	format_offset(call, "the time of a batch", offset_ns,
+		      " clock, which was wrong when the batch was closed");
+	return -EBADMSG;
+}
+
 static int check_clock(struct ingest_call *call)
 {
-	uint64_t now = clock_wall_ns(call->ingest->clock);
-	uint64_t closed = call->batch.closed_wall_ns;
-	bool ahead = closed > now;
-	uint64_t difference_ns = ahead ? closed - now : now - closed;
+	uint64_t now_ns = clock_wall_ns(call->ingest->clock);
+	int r;
 
-	if (difference_ns <= (ahead ? MAX_CLOCK_AHEAD_NS : MAX_CLOCK_BEHIND_NS))
-		return 0;
-	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
-		       "the clock of host '%.100s' was %" PRIu64 " s %s the server's",
-		       call->batch.host.name, difference_ns / NSEC_PER_SEC,
-		       ahead ? "ahead of" : "behind");
-	return -EBADMSG;
+	r = check_sender(call, now_ns);
+	if (r < 0)
+		return r;
+	sender_clock_move(&call->batch, sender_clock_step_ns(&call->sender, &call->batch, now_ns));
+	return check_batch_time(call, now_ns);
 }
 
 static int decode(struct ingest_call *call, struct bytes_view body)
@@ -319,11 +373,16 @@ static int append_answer(struct ingest_call *call, struct bytes *answer)
 	return 0;
 }
 
-int ingest_batch(struct ingest *ingest, const char *tenant, struct bytes_view body,
-		 struct bytes *answer, struct ingest_result *ret_result)
+int ingest_batch(struct ingest *ingest, const struct ingest_request *request, struct bytes *answer,
+		 struct ingest_result *ret_result)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct ingest_call call = { .ingest = ingest, .tenant = tenant, .result = ret_result };
+	struct ingest_call call = {
+		.ingest = ingest,
+		.tenant = request->tenant,
+		.sender = sender_clock_parse(request->clock),
+		.result = ret_result,
+	};
 	int r;
 
 	*ret_result = (struct ingest_result){};
@@ -332,7 +391,7 @@ int ingest_batch(struct ingest *ingest, const char *tenant, struct bytes_view bo
 	if (r < 0)
 		return fail(&call, r, "cannot decode the batch");
 	call.arena = arena;
-	r = decode(&call, body);
+	r = decode(&call, request->body);
 	if (r == 0)
 		r = store(&call);
 	if (r == 0)

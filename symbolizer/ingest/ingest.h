@@ -29,6 +29,12 @@ void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy);
 
 #define INGEST_MESSAGE_SIZE 320
 
+struct ingest_request {
+	const char *tenant;
+	struct bytes_view body;
+	const char *clock; /* header X-Hearth-Clock of the agent (sender_clock.h); NULL: none */
+};
+
 struct ingest_result {
 	bool stored;  /* false: a duplicate, or numbers are unknown */
 	bool too_old; /* refused: older than the store's retention */
@@ -37,11 +43,15 @@ struct ingest_result {
 };
 
 /*
- * Takes one request body. Appends a packed hearth.v1.BatchAnswer to @answer. 0; -EBADMSG or
- * -EFBIG: the batch is invalid; -ENOSPC, -EIO, ...: an error of the server, which stored nothing
- * of the batch, so the agent keeps it and retries. Both set the message. Thread-safe.
+ * Takes one request. Appends a packed hearth.v1.BatchAnswer to @answer. 0; -EBADMSG or -EFBIG: the
+ * batch is invalid; -ETIME: the clocks of agent and server differ too much; -ENOSPC, -EIO, ...: an
+ * error of the server. Except for an invalid batch, nothing of the batch was stored, and the agent
+ * keeps it and retries. All set the message. Thread-safe.
  */
-int ingest_batch(struct ingest *ingest, const char *tenant, struct bytes_view body,
-		 struct bytes *answer, struct ingest_result *ret_result);
+int ingest_batch(struct ingest *ingest, const struct ingest_request *request, struct bytes *answer,
+		 struct ingest_result *ret_result);
+
+/* Agents with a clock that differed from the server's when they sent their last batch. */
+size_t ingest_count_wrong_clocks(struct ingest *ingest);
 
 DEFINE_SCOPED(struct ingest *, ingest_free);

@@ -116,6 +116,7 @@ struct batch {
 	uint64_t sequence;
 	uint64_t opened_wall_ns;
 	uint64_t closed_wall_ns;
+	uint64_t closed_monotonic_ns; /* of the agent's host */
 	struct batch_host host;
 	struct batch_executable *executables;
 	struct batch_process *processes;

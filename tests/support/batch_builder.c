@@ -115,7 +115,7 @@ struct batch_builder *batch_builder_new(uint8_t agent, uint64_t epoch, uint64_t 
 	builder->message.host = &builder->host;
 	builder->host.name = must(arena_format(builder->arena, "host-%u", agent));
 	builder->host.machine_id = copy_text(builder, "0123456789abcdef0123456789abcdef");
-	builder->host.boot_id = copy_text(builder, "00000000-0000-4000-8000-000000000000");
+	builder->host.boot_id = copy_text(builder, BUILDER_BOOT_ID);
 	builder->host.agent_version = copy_text(builder, "0.1.0");
 	builder->host.kernel_release = copy_text(builder, "6.1.0");
 	builder->host.architecture = copy_text(builder, "x86_64");

@@ -25,6 +25,8 @@
 /* 2020-01-01 00:00 UTC */
 #define BUILDER_BOOT_WALL_NS (UINT64_C(1577836800) * NSEC_PER_SEC)
 
+#define BUILDER_BOOT_ID "00000000-0000-4000-8000-000000000000"
+
 struct batch_builder;
 
 /* Each of the 16 bytes of the agent's ID is @agent. */

@@ -40,6 +40,7 @@ static enum MHD_Result answer_request(struct http_peer *peer, struct MHD_Connect
 		.content_type = header(connection, "Content-Type"),
 		.authorization = header(connection, "Authorization"),
 		.origin = header(connection, "X-Hearth-Origin"),
+		.clock = header(connection, "X-Hearth-Clock"),
 		.body = bytes_view_of(body),
 	};
 	struct MHD_Response *response;

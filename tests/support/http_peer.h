@@ -16,6 +16,7 @@ struct http_peer_request {
 	const char *content_type; /* "" if missing, like the other headers */
 	const char *authorization;
 	const char *origin; /* X-Hearth-Origin */
+	const char *clock;  /* X-Hearth-Clock */
 	struct bytes_view body;
 };
 

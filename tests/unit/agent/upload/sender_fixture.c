@@ -69,6 +69,7 @@ static void on_request(void *argument, const struct http_peer_request *request,
 		       request->authorization);
 	(void)snprintf(server->content_type, sizeof(server->content_type), "%s",
 		       request->content_type);
+	(void)snprintf(server->clock, sizeof(server->clock), "%s", request->clock);
 	if (strcmp(request->method, "POST") != 0 || strcmp(request->path, "/v1/ingest") != 0 ||
 	    sscanf(body, "%llu %llu", &epoch, &sequence) != 2) {
 		answer->status = 404;
@@ -128,6 +129,7 @@ struct sender *new_sender(const struct server *server, const char *spool_folder,
 	const struct sender_options options = {
 		.server = url,
 		.token = "secret",
+		.boot_id = "0d4a",
 		.spool_folder = spool_folder,
 		.spool_max_bytes = 64 * MIB,
 		.memory_max_bytes = memory_bytes,

@@ -34,7 +34,7 @@ struct server {
 	uint64_t supplement_sequence;
 	bool answers_html;
 	bool requests_executable;
-	char authorization[64], content_type[64];
+	char authorization[64], content_type[64], clock[192];
 };
 
 void server_up(struct server *server);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delivery and the answers of the server. */
 #include "common/log.h"
+#include "common/clock.h"
 #include "tests/unit/agent/upload/sender_fixture.h"
 
 static void batches_arrive_in_order_and_are_acknowledged(void **state)
@@ -45,6 +46,28 @@ static void a_batch_is_retried_until_the_server_accepts_it(void **state)
 		(void)sender_free(sender);
 		free_server(server);
 	}
+}
+
+static void the_clocks_are_sent_with_each_batch(void **state)
+{
+	struct server *server = new_server();
+	struct sender *sender = new_sender(server, NULL, MEMORY_BYTES);
+	unsigned long long wall_ns, monotonic_ns, boottime_ns;
+	char boot_id[64];
+
+	(void)state;
+	submit(sender, 1);
+	expect_event(sender, SENDER_ACKNOWLEDGED, 1);
+	assert_int_equal(sscanf(server->clock, "%llu %llu %llu %63s", &wall_ns, &monotonic_ns,
+				&boottime_ns, boot_id),
+			 4);
+	assert_true(wall_ns <= clock_wall_ns(&system_clock));
+	assert_true(wall_ns + 600 * NSEC_PER_SEC > clock_wall_ns(&system_clock));
+	assert_true(monotonic_ns <= clock_monotonic_ns(&system_clock));
+	assert_true(boottime_ns >= monotonic_ns);
+	assert_string_equal(boot_id, "0d4a");
+	(void)sender_free(sender);
+	free_server(server);
 }
 
 static void an_answer_without_acknowledgement_counts_as_failure(void **state)
@@ -169,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batches_arrive_in_order_and_are_acknowledged),
 		cmocka_unit_test(a_batch_is_retried_until_the_server_accepts_it),
+		cmocka_unit_test(the_clocks_are_sent_with_each_batch),
 		cmocka_unit_test(an_answer_without_acknowledgement_counts_as_failure),
 		cmocka_unit_test(a_permanently_refused_batch_does_not_delay_others),
 		cmocka_unit_test(definitions_that_the_server_lacks_are_sent_before_the_batch),

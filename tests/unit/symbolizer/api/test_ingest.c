@@ -81,12 +81,19 @@ static void make_batch(struct bytes *body)
 	assert_ok(zstd_compress((struct bytes_view){ packed, size }, 1, body));
 }
 
-static void send_batch(struct api_fixture *fixture, struct writing_store *store,
-		       struct bytes_view body, struct http_response *response)
+static void send_batch_with_clock(struct api_fixture *fixture, struct writing_store *store,
+				  struct bytes_view body, const char *clock,
+				  struct http_response *response)
 {
 	scoped(ingest_freep) struct ingest *ingest = NULL;
+	const struct http_field header = { "X-Hearth-Clock", clock };
 	const struct http_request request = {
-		.path = "/v1/ingest", .argument = "", .body = body, .caller = &fixture->caller
+		.path = "/v1/ingest",
+		.argument = "",
+		.headers = &header,
+		.n_headers = clock ? 1 : 0,
+		.body = body,
+		.caller = &fixture->caller,
 	};
 
 	store->store.operations = &writing_operations;
@@ -95,6 +102,12 @@ static void send_batch(struct api_fixture *fixture, struct writing_store *store,
 	http_response_init(response);
 	api_ingest(&fixture->context, &request, response);
 	fixture->context.ingest = NULL;
+}
+
+static void send_batch(struct api_fixture *fixture, struct writing_store *store,
+		       struct bytes_view body, struct http_response *response)
+{
+	send_batch_with_clock(fixture, store, body, NULL, response);
 }
 
 static void a_batch_that_is_known_is_acknowledged(void **state)
@@ -159,6 +172,26 @@ static void after_a_failure_of_the_store_the_agent_must_retry(void **state)
 		assert_int_equal(fixture->context.metrics[cases[i].metric], 1);
 	}
 	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 2);
+}
+
+static void the_agent_must_retry_while_the_clocks_differ(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	scoped(http_response_release) struct http_response response;
+	struct writing_store store = { .outcome = STORE_STORED };
+	char clock[128];
+
+	make_batch(&body);
+	(void)snprintf(clock, sizeof(clock), "%llu 1 1 b00t",
+		       (unsigned long long)((FIXTURE_NOW - 2 * 86400) * NSEC_PER_SEC));
+	send_batch_with_clock(fixture, &store, bytes_view_of(&body), clock, &response);
+	assert_error(&response, 503,
+		     "the clock of host 'web-1' is 172800 s behind the server's: the agent keeps "
+		     "the batch; set the wrong one of the two clocks");
+	assert_non_null(http_response_find_header(&response, "Retry-After"));
+	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_WRONG_CLOCK], 1);
+	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 0);
 }
 
 /* The real store logs when it begins to fail and when it has recovered. The fake store logs
@@ -226,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_batch_that_is_known_is_acknowledged),
 		API_TEST(after_a_failure_of_the_store_the_agent_must_retry),
+		API_TEST(the_agent_must_retry_while_the_clocks_differ),
 		API_TEST(a_failing_store_is_not_logged_for_each_batch),
 		API_TEST(an_invalid_batch_is_an_error_of_the_client),
 		API_TEST(a_batch_that_expands_too_far_is_too_large),

@@ -87,6 +87,19 @@ static struct batch_builder *batch_of(uint8_t agent, uint64_t sequence, bool def
 	return builder;
 }
 
+/* @clock: the header of the agent, or NULL. */
+static int ingest_body(struct fixture *fixture, const struct bytes *body, const char *clock,
+		       struct bytes *answer, struct ingest_result *ret_result)
+{
+	const struct ingest_request request = {
+		.tenant = "default",
+		.body = bytes_view_of(body),
+		.clock = clock,
+	};
+
+	return ingest_batch(fixture->ingest, &request, answer, ret_result);
+}
+
 /* Returns the answer, to be freed with hearth__v1__batch_answer__free_unpacked(). */
 static Hearth__V1__BatchAnswer *send_batch(struct fixture *fixture, struct batch_builder *builder,
 					   struct ingest_result *result)
@@ -96,7 +109,7 @@ static Hearth__V1__BatchAnswer *send_batch(struct fixture *fixture, struct batch
 	Hearth__V1__BatchAnswer *unpacked;
 
 	batch_builder_finish(builder, &body);
-	assert_ok(ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer, result));
+	assert_ok(ingest_body(fixture, &body, NULL, &answer, result));
 	unpacked = hearth__v1__batch_answer__unpack(NULL, answer.size, answer.data);
 	assert_non_null(unpacked);
 	return unpacked;
@@ -154,23 +167,44 @@ static void a_body_that_is_no_batch_is_ebadmsg(void **state)
 	struct bytes_view body = { (const uint8_t *)"hello", 5 };
 	struct ingest_result result;
 
-	assert_errno(ingest_batch(fixture->ingest, "default", body, &answer, &result), -EBADMSG);
+	assert_errno(ingest_batch(fixture->ingest,
+				  &(struct ingest_request){ .tenant = "default", .body = body },
+				  &answer, &result),
+		     -EBADMSG);
 	assert_true(result.message[0] != '\0');
 	assert_int_equal(answer.size, 0);
 }
 
-static void a_clock_that_is_not_set_is_refused(void **state)
+#define HOUR (UINT64_C(3600) * NSEC_PER_SEC)
+
+/* The clocks of an agent, which reads @wall_ns now. Its host runs since BUILDER_BOOT_WALL_NS. */
+static void format_clock(uint64_t wall_ns, uint64_t true_ns, char ret_text[128])
 {
-	const uint64_t hour = 3600 * NSEC_PER_SEC;
-	const struct {
-		uint64_t now_ns;
-		const char *says; /* NULL: stored */
+	unsigned long long monotonic_ns = true_ns - BUILDER_BOOT_WALL_NS;
+
+	(void)snprintf(ret_text, 128, "%llu %llu %llu " BUILDER_BOOT_ID,
+		       (unsigned long long)wall_ns, monotonic_ns, monotonic_ns);
+}
+
+static void a_batch_of_a_wrong_clock_is_kept_by_its_agent(void **state)
+{
+	static const struct {
+		uint64_t server_ns, agent_ns; /* 0: without the header */
+		int result;
+		const char *says;
 	} cases[] = {
-		{ NOON - 25 * hour, "clock of host 'host-1' was 90000 s ahead of the server's" },
-		{ NOON + 367 * 24 * hour,
-		  "clock of host 'host-1' was 31708800 s behind the server's" },
-		{ NOON - hour, NULL },
-		{ NOON + 30 * 24 * hour, NULL },
+		{ NOON - 25 * HOUR, 0, -ETIME, "clock of host 'host-1' is 90000 s ahead of the" },
+		{ NOON - 48 * HOUR, NOON, -ETIME, "clock of host 'host-1' is 172800 s ahead of" },
+		{ NOON + 240 * HOUR, NOON, -ETIME,
+		  "clock of host 'host-1' is 864000 s behind the" },
+		{ NOON - HOUR, 0, 0, NULL },
+		{ NOON - 23 * HOUR, NOON, 0, NULL },
+		{ NOON + 23 * HOUR, NOON, 0, NULL },
+		{ NOON + 720 * HOUR, 0, 0, NULL },
+		/* From the spool. */
+		{ NOON + 720 * HOUR, NOON + 720 * HOUR, 0, NULL },
+		{ NOON + 367 * 24 * HOUR, 0, -EBADMSG,
+		  "time of a batch of host 'host-1' is 31708800 s behind the server's clock" },
 	};
 	struct fixture *fixture = *state;
 
@@ -178,15 +212,66 @@ static void a_clock_that_is_not_set_is_refused(void **state)
 		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
 		scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
 		struct ingest_result result;
+		char clock[128];
 
 		batch_builder_finish(batch_of(1, i + 1, true), &body);
-		fixture->now_ns = cases[i].now_ns;
-		assert_errno(ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer,
-					  &result),
-			     cases[i].says ? -EBADMSG : 0);
+		fixture->now_ns = cases[i].server_ns;
+		format_clock(cases[i].agent_ns, MAX(cases[i].agent_ns, NOON), clock);
+		assert_errno(ingest_body(fixture, &body, cases[i].agent_ns ? clock : NULL, &answer,
+					 &result),
+			     cases[i].result);
+		assert_int_equal(result.stored, cases[i].result == 0);
 		if (cases[i].says && !strstr(result.message, cases[i].says))
 			fail_msg("'%s'", result.message);
 	}
+}
+
+/* The clock of the server jumps 10 days ahead, beyond the retention, and is set again. */
+static void nothing_is_refused_for_good_while_the_servers_clock_is_wrong(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct ingest_result result;
+	char clock[128];
+
+	store_set_retention(fixture->store, 7 * 24 * HOUR);
+	batch_builder_finish(batch_of(1, 1, true), &body);
+	format_clock(NOON + 5 * NSEC_PER_SEC, NOON + 5 * NSEC_PER_SEC, clock);
+	fixture->now_ns = NOON + 240 * HOUR;
+	assert_errno(ingest_body(fixture, &body, clock, &answer, &result), -ETIME);
+	assert_int_equal(ingest_count_wrong_clocks(fixture->ingest), 1);
+	assert_false(result.too_old);
+
+	fixture->now_ns = NOON + 5 * NSEC_PER_SEC;
+	assert_ok(ingest_body(fixture, &body, clock, &answer, &result));
+	assert_true(result.stored);
+	assert_int_equal(ingest_count_wrong_clocks(fixture->ingest), 0);
+}
+
+/* The host booted with its clock 30 days behind. It is set while the batch waits in the spool. */
+static void a_batch_is_stored_at_the_right_time_after_its_agents_clock_was_set(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(arena_freep) struct arena *arena = NULL;
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct store_host *hosts;
+	struct ingest_result result;
+	size_t n_hosts;
+	char clock[128];
+
+	fixture->now_ns = NOON + 720 * HOUR;
+	store_set_retention(fixture->store, 7 * 24 * HOUR);
+	batch_builder_finish(batch_of(1, 1, true), &body);
+	/* A minute of monotonic time after the batch was closed. */
+	format_clock(fixture->now_ns, NOON + 60 * NSEC_PER_SEC, clock);
+	assert_ok(ingest_body(fixture, &body, clock, &answer, &result));
+	assert_true(result.stored);
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(store_list_hosts(fixture->store, "default", arena, &hosts, &n_hosts));
+	assert_int_equal(n_hosts, 1);
+	assert_int_equal(hosts[0].last_seen_ns, fixture->now_ns - 60 * NSEC_PER_SEC);
 }
 
 static void a_batch_older_than_the_retention_is_refused_with_its_age(void **state)
@@ -199,9 +284,7 @@ static void a_batch_older_than_the_retention_is_refused_with_its_age(void **stat
 	store_set_retention(fixture->store, UINT64_C(24 * 3600) * NSEC_PER_SEC);
 	fixture->now_ns = NOON + UINT64_C(3 * 24 * 3600) * NSEC_PER_SEC;
 	batch_builder_finish(batch_of(1, 1, true), &body);
-	assert_errno(
-		ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer, &result),
-		-EBADMSG);
+	assert_errno(ingest_body(fixture, &body, NULL, &answer, &result), -EBADMSG);
 	assert_true(result.too_old);
 	assert_string_equal(result.message, "the batch of host 'host-1' ended 259200 s ago, which "
 					    "is beyond this server's retention");
@@ -400,7 +483,9 @@ int main(void)
 		with_server(a_duplicate_is_acknowledged),
 		with_server(unknown_numbers_are_requested_and_nothing_is_acknowledged),
 		with_server(a_body_that_is_no_batch_is_ebadmsg),
-		with_server(a_clock_that_is_not_set_is_refused),
+		with_server(a_batch_of_a_wrong_clock_is_kept_by_its_agent),
+		with_server(nothing_is_refused_for_good_while_the_servers_clock_is_wrong),
+		with_server(a_batch_is_stored_at_the_right_time_after_its_agents_clock_was_set),
 		with_server(a_batch_older_than_the_retention_is_refused_with_its_age),
 		with_server(one_agent_at_a_time_is_asked_for_an_executable),
 		with_server(after_ten_minutes_another_agent_is_asked),
