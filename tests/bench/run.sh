@@ -15,7 +15,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/bench
 export HEARTH_BUILD=${HEARTH_BUILD:-$root/build}
 
-names() { find "$here" -name '*.sh' ! -name run.sh ! -name figures.sh -printf '%f\n' | sed 's/\.sh$//' | sort; }
+names() { find "$here" -maxdepth 1 -name '*.sh' ! -name run.sh ! -name figures.sh -printf '%f\n' | sed 's/\.sh$//' | sort; }
 
 list() {
 	local name

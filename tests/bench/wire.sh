@@ -3,37 +3,11 @@
 #
 # compressed bytes on the wire per sample, with stacks: a mix of services, and a build host
 . "$(dirname "$0")/figures.sh"
+. "$(dirname "$0")/fleet/loads.sh"
 need_root
 need_tools curl jq sqlite3 python3 cmake
 
 warm_s=${HEARTH_BENCH_WARM_S:-60} window_s=${HEARTH_BENCH_WINDOW_S:-90}
-
-# Programs with the work of typical services: parse, query, compress, compute.
-start_services() {
-	local seconds=$1
-	start_workload shares "$seconds"
-	start_workload syscalls "$seconds"
-	start_background database timeout "$seconds" sqlite3 :memory: \
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000000)
-		 SELECT count(DISTINCT i % 977), sum(length(hex(i))) FROM n;"
-	start_background json timeout "$seconds" python3 -c '
-import json, random
-rows = [{"id": i, "name": "row %d" % i, "values": [random.random() for _ in range(8)]} for i in range(2000)]
-while True:
-    assert json.loads(json.dumps(rows, sort_keys=True))[7]["id"] == 7
-'
-	start_background compressor timeout "$seconds" bash -c \
-		"while :; do head -c 50000000 '$HEARTH_BUILD/bin/hearth-symbolizer' | zstd -q -12 -c >/dev/null; done"
-}
-
-# Builds this repository in a loop.
-start_builds() {
-	start_background builds timeout "$1" bash -c "
-		while :; do
-			rm -rf '$work/tree'
-			cmake -S '$e2e_root' -B '$work/tree' -DHEARTH_TESTS=OFF && cmake --build '$work/tree' --parallel $(nproc)
-		done"
-}
 
 # The counters are those of the last batch, so a measurement begins and ends with a batch.
 next_report() {

@@ -195,6 +195,17 @@ static Hearth__V1__Process *last_process(struct batch_builder *builder)
 	return builder->processes.items[builder->processes.count - 1];
 }
 
+void batch_builder_process_details(struct batch_builder *builder,
+				   const struct batch_process *process)
+{
+	Hearth__V1__Process *last = last_process(builder);
+
+	last->parent_pid = process->parent_pid;
+	last->executable_path = add_string(builder, process->executable_path);
+	last->kernel_thread = process->kernel_thread;
+	last->without_stacks = process->without_stacks;
+}
+
 void batch_builder_path(struct batch_builder *builder, uint32_t executable, const char *path)
 {
 	Hearth__V1__Process *last = last_process(builder);
@@ -225,6 +236,11 @@ void batch_builder_series(struct batch_builder *builder, uint32_t number, uint32
 	series->event_type = type;
 	series->period_ns = period_ns;
 	must_push(&builder->series, series);
+}
+
+void batch_builder_cpu(struct batch_builder *builder, int cpu)
+{
+	builder->series.items[builder->series.count - 1]->cpu_plus_one = (uint32_t)(cpu + 1);
 }
 
 void batch_builder_stack(struct batch_builder *builder, uint32_t number, enum stack_cut cut,

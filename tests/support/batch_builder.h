@@ -47,6 +47,9 @@ void batch_builder_segment(struct batch_builder *builder, uint64_t file_offset, 
 
 void batch_builder_process(struct batch_builder *builder, uint32_t number, uint32_t pid,
 			   uint64_t start_time_ns, const char *name, uint32_t main_executable);
+/* Sets the other scalar fields of the process added last to those of @process. */
+void batch_builder_process_details(struct batch_builder *builder,
+				   const struct batch_process *process);
 /* Adds a label or a path to the process added last. */
 void batch_builder_path(struct batch_builder *builder, uint32_t executable, const char *path);
 void batch_builder_label(struct batch_builder *builder, const char *name, const char *value);
@@ -54,6 +57,8 @@ void batch_builder_label(struct batch_builder *builder, const char *name, const 
 void batch_builder_series(struct batch_builder *builder, uint32_t number, uint32_t process,
 			  uint32_t tid, const char *thread_name, enum event_type type,
 			  uint64_t period_ns);
+/* Sets the CPU of the series added last; -1, the default: CPUs are not distinguished. */
+void batch_builder_cpu(struct batch_builder *builder, int cpu);
 
 /* @frames are leaf first; only the wire format has them root first. */
 void batch_builder_stack(struct batch_builder *builder, uint32_t number, enum stack_cut cut,

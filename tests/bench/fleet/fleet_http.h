@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The connections of a fleet's agents to the server: one for each agent, kept open, from an address
+ * of its own in 127.0.0.0/8, as if it were another host. Used by one thread.
+ */
+
+#include "common/bytes.h"
+
+struct fleet_http;
+
+struct fleet_answer {
+	uint32_t agent;
+	long status; /* 0: no answer */
+	struct bytes_view body;
+	uint64_t duration_ns; /* since fleet_http_post() */
+};
+
+typedef int (*fleet_answer_function)(void *argument, const struct fleet_answer *answer);
+
+/* @server: http://127.0.0.1:PORT. 0 or a negative errno. */
+int fleet_http_new(const char *server, uint32_t n_agents, struct fleet_http **ret_http);
+struct fleet_http *fleet_http_free(struct fleet_http *http);
+
+/* Posts a batch. @body is borrowed until the answer. 0 or a negative errno. */
+int fleet_http_post(struct fleet_http *http, uint32_t agent, struct bytes_view body);
+
+/*
+ * Moves bytes, for at most @wait_ns if there is nothing to do, and calls @function for each answer,
+ * which may post again. 0, or the negative errno of @function.
+ */
+int fleet_http_run(struct fleet_http *http, uint64_t wait_ns, fleet_answer_function function,
+		   void *argument);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct fleet_http *, fleet_http_free);
