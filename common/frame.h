@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "common/frame_kinds.def"
+
 /*
- * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and
- * of stack IDs: never reuse one.
- *
- *   NATIVE, KERNEL   The address is an ELF virtual address in the executable. One is subtracted
- *                    from a return address, so that the address lies in the call instruction. In
- *                    the kernel image, the address is the distance of the pc from the symbol _text
- *                    of the running kernel. A frame has no executable if its pc lies in no mapping
- *                    (NATIVE) or in an unknown module (KERNEL). Its address is then the pc.
- *   *_FILE_OFFSET    The address is a file offset, because the process ended before its program
- *                    headers were read. The server converts it when it knows the load segments.
- *   KERNEL_NAMED     Code without an executable: BPF JIT code and ftrace trampolines. The address
- *                    is a key in the batch's table of names.
+ * A frame is {kind, object, position}. frame_kinds.def defines the kinds and what object and
+ * position mean. This header contains enumerations only, because BPF programs
+ * include it; frame_kind.h has the functions.
  */
 
 enum frame_kind {
-	FRAME_NATIVE = 1,
-	FRAME_KERNEL = 2,
-	FRAME_NATIVE_FILE_OFFSET = 3,
-	FRAME_KERNEL_NAMED = 4,
-	FRAME_KIND_END,
+#define X(id, number, ...) FRAME_##id = number,
+	FRAME_KINDS(X)
+#undef X
+		FRAME_KIND_END,
 };
 
 /*

@@ -34,6 +34,18 @@
 /* Maximum number of labels of one process. */
 #define MAX_LABELS_PER_PROCESS 64
 
+/* Maximum number of labels of one series (device, stream, allocator). */
+#define MAX_LABELS_PER_SERIES 8
+
+/* Maximum number of event types that one batch describes. Today there are nine. */
+#define MAX_EVENT_TYPES 256
+
+/*
+ * Maximum size of the line table of a code object. CPython's take two bytes for a line of source;
+ * larger ones belong to generated functions, which are shown with their first line.
+ */
+#define MAX_LINE_TABLE_BYTES (64 * KIB)
+
 /* Maximum number of load segments per executable. Large Go and Chrome binaries have 4 to 8. */
 #define MAX_LOAD_SEGMENTS 32
 

@@ -16,7 +16,7 @@
 /* More than fit into BATCH_MAX_BYTES with two bytes per frame. */
 #define MAX_BATCH_FRAMES ((size_t)(BATCH_MAX_BYTES / 2))
 
-static_assert(FRAME_KIND_END <= 1 << KIND_BITS, "a kind fits into its bits");
+#define MAX_KIND FRAME_KERNEL_NAMED
 
 struct stack_encoder {
 	Hearth__V1__StackTable *table;
@@ -72,8 +72,7 @@ static int encode_frame(struct stack_encoder *encoder, const struct window_frame
 	uint64_t *last;
 	int r;
 
-	if (frame->executable > MAX_EXECUTABLE_NUMBER || frame->kind == 0 ||
-	    frame->kind >= FRAME_KIND_END)
+	if (frame->executable > MAX_EXECUTABLE_NUMBER || frame->kind == 0 || frame->kind > MAX_KIND)
 		return -ERANGE;
 	r = hash_table_insert(encoder->last_addresses, &key, (void **)&last);
 	if (r < 0)

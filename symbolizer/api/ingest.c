@@ -2,8 +2,9 @@
 
 /*
  * POST /v1/ingest. The status determines how an agent treats its batch: 200 drop it, or define the
- * missing IDs that the answer lists; 400 and 413 drop it; 507 and 503 keep it and retry. A wrong
- * clock is 503: the batch can be stored as soon as somebody has set the clock.
+ * missing IDs that the answer lists; 400 and 413 drop it; 415 (a later format), 507 and 503 keep
+ * it and retry. A wrong clock is 503: the batch can be stored as soon as somebody has set the
+ * clock.
  */
 
 #include <string.h>
@@ -13,11 +14,20 @@
 /* Seconds. An agent spools batches meanwhile; a failed store rarely recovers sooner. */
 #define RETRY_AFTER "10"
 
+static void count_unknown(struct api_context *context, const struct ingest_result *result)
+{
+	api_count(context, API_METRIC_INGEST_UNKNOWN_FRAMES, result->n_unknown_frames);
+	api_count(context, API_METRIC_INGEST_UNKNOWN_TYPES, result->n_unknown_types);
+	api_count(context, API_METRIC_INGEST_UNKNOWN_FIELDS, result->n_unknown_fields);
+	api_count(context, API_METRIC_INGEST_CONTEXTS, result->n_rows_with_context);
+}
+
 static void count_answer(struct api_context *context, const struct ingest_result *result)
 {
 	if (result->stored) {
 		api_count(context, API_METRIC_INGEST_STORED, 1);
 		api_count(context, API_METRIC_INGEST_ROWS, result->n_rows);
+		count_unknown(context, result);
 	} else if (result->message[0]) {
 		/* The message lists the IDs that the agent must define. */
 		api_count(context, API_METRIC_INGEST_INCOMPLETE, 1);
@@ -36,6 +46,11 @@ static void refuse(struct api_context *context, struct http_response *response, 
 	if (error == -EBADMSG) {
 		api_count(context, API_METRIC_INGEST_BAD, 1);
 		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	if (error == -EPROTONOSUPPORT) {
+		api_count(context, API_METRIC_INGEST_TOO_NEW, 1);
+		http_response_error(response, 415, "%s", message);
 		return;
 	}
 	if (error == -EFBIG) {

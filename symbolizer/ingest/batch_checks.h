@@ -26,13 +26,20 @@
 /* Longest period of a series: the time or bytes that a count of 1 represents. */
 #define DECODE_MAX_PERIOD_NS (3600 * NSEC_PER_SEC)
 
+/* Formats of batches that this version reads. */
+#define BATCH_OLDEST_FORMAT 1
+#define BATCH_FORMAT        2
+
 #define DECODE_MAX_IPS      256
 #define DECODE_MAX_COUNTERS 4096
 #define DECODE_MAX_PATHS    65536
 #define DECODE_MAX_CPUS     65536
 
-/* Distinct (kind, executable) pairs in the stacks of one batch. */
-#define DECODE_MAX_FRAME_KEYS (1u << 18)
+/* Distinct (kind, object) pairs in the stacks of one batch. */
+#define DECODE_MAX_SPACES (1u << 18)
+
+/* Different trace and span IDs of the rows of one batch. */
+#define DECODE_MAX_CONTEXTS (1u << 20)
 
 /*
  * Most frames after expansion: half of the memory of a batch. A stack is sent without the frames
@@ -44,7 +51,8 @@ struct decode {
 	const Hearth__V1__Batch *message;
 	struct arena *arena;
 	struct batch *batch;
-	char *reason;         /* [DECODE_MESSAGE_SIZE] */
+	struct batch_event_type *event_types; /* [message->n_event_types] */
+	char *reason;                         /* [DECODE_MESSAGE_SIZE] */
 	size_t refused_bytes; /* size of the allocation that failed in decode_array() */
 };
 
@@ -64,11 +72,36 @@ int decode_no_room(struct decode *decode);
 int decode_string(struct decode *decode, uint32_t index, const char *field, size_t item,
 		  const char **ret_text);
 
+/* Checks the length of a text of the message itself, which is not in its string table. */
+int decode_check_text(struct decode *decode, const char *text, const char *field, size_t item);
+
+/*
+ * Decodes two columns of string indices, of which at most @max items are allowed. @owner and @item
+ * name the message that has them.
+ */
+struct label_columns {
+	const uint32_t *names, *values;
+	size_t n_names, n_values;
+	size_t max;
+	const char *owner;
+	size_t item;
+};
+int decode_labels(struct decode *decode, const struct label_columns *columns,
+		  struct label **ret_labels, uint32_t *ret_count);
+
 /* batch_tables.c */
 int decode_executables(struct decode *decode);
 int decode_processes(struct decode *decode);
+
+/* batch_series.c; the event types first */
+int decode_event_types(struct decode *decode);
 int decode_series(struct decode *decode);
 
-/* batch_columns.c */
+/* batch_code_objects.c */
+int decode_code_objects(struct decode *decode);
+
+/* batch_stacks.c */
 int decode_stacks(struct decode *decode);
+
+/* batch_rows.c */
 int decode_rows(struct decode *decode);

@@ -4,9 +4,11 @@
  * into the arena, and the arena's ceiling bounds the memory that a message can claim. Then every
  * field is checked, and the columns are expanded.
  *
- * These rules are checked, and an encoder must follow them. They are those of proto/batch.proto:
+ * These rules are checked, and an encoder must follow them. They are those of proto/batch.proto.
+ * Unknown fields, frame kinds and event types are not errors: they are kept where possible, and
+ * counted.
  *
- *   format        1
+ *   format        1 or 2
  *   agent_id      16 bytes
  *   epoch, sequence
  *                 1 .. 2^63 - 1
@@ -19,20 +21,29 @@
  *                 definition; the segment columns have the same length, at most MAX_LOAD_SEGMENTS
  *   processes     the path columns have the same length, and so have the label columns; label names
  *                 are not empty
- *   series        event_type as in common/event_type.h and process != 0, or both 0 for an empty
- *                 definition; period_ns is at most an hour
+ *   event_types   at most MAX_EVENT_TYPES; a name; kind as in common/event_type.h
+ *   series        event_type 1 .. n_event_types (format 1: as in common/event_type.h) and process
+ *                 != 0, or both 0 for an empty definition; period_ns is at most an hour; at most
+ *                 MAX_LABELS_PER_SERIES labels, with different names
+ *   code_objects  number below 2^31; line_table has at most MAX_LINE_TABLE_BYTES; no texts, lines
+ *                 and bytes at all are an empty definition
  *   stacks        the columns number, shared, n_frames, cut have the same length; shared <= frames
  *                 of the stack before in the table (0 for the first stack); shared + n_frames <=
- *                 STACK_MAX_FRAMES; the sum of n_frames is the length of the columns
- *                 frame_kind_executable and frame_address. Frames are listed from the outermost to
- *                 the leaf; frames counted in `shared` are not listed
- *   frame_address zigzag difference, modulo 2^64, to the address that the table listed last with
- *                 the same frame_kind_executable; to 0 for the first one
- *   rows          the columns series, slot, stack have the same length; value has it too, or is
- *                 empty (all values are 1); series is the difference to the row before, from 0;
- *                 slot is the difference to the row before, whatever its series, from first_slot;
- *                 rows ascend by (series, slot, stack); value is 1 .. 2^53; slot * 10 ms lies in
- *                 [opened - 1 h, closed + 10 ms] of the monotonic clock
+ *                 STACK_MAX_FRAMES; the sum of n_frames is the length of the columns frame_space
+ *                 (format 1: frame_kind_executable) and frame_address. Frames are listed from the
+ *                 outermost to the leaf; frames counted in `shared` are not listed
+ *   spaces        the columns have the same length, but space_code_object may be empty; kind 1 ..
+ *                 255; a kind of common/frame_kinds.def has no other sort of object than that of
+ *                 its row; an unknown kind may have any
+ *   frame_address zigzag difference, modulo 2^64, to the address that the table listed last in the
+ *                 same space; to 0 for the first one
+ *   rows          the columns series, slot, stack have the same length; value and context have it
+ *                 too, or are empty (all values are 1; no contexts); series is the difference to
+ *                 the row before, from 0; slot is the difference to the row before, whatever its
+ *                 series, from first_slot; rows ascend by (series, slot, stack); value is 0 (format
+ *                 1: 1) .. 2^53; slot * 10 ms lies in [opened - 1 h, closed + 10 ms] of the
+ *                 monotonic clock; context is at most n_contexts
+ *   contexts      trace_id of 16 bytes; span_id of 8 bytes or none
  *   named_frames  key is XXH3-64 of the bytes of the name
  *
  * The decoder converts slots to the wall clock by the difference of the two clocks at the end of
@@ -46,8 +57,6 @@
 
 #include "common/zstd_frame.h"
 #include "symbolizer/ingest/batch_checks.h"
-
-#define BATCH_FORMAT 1
 
 int decode_bad(struct decode *decode, const char *format, ...)
 {
@@ -109,7 +118,7 @@ int decode_string(struct decode *decode, uint32_t index, const char *field, size
 	return 0;
 }
 
-static int check_text(struct decode *decode, const char *text, const char *field, size_t item)
+int decode_check_text(struct decode *decode, const char *text, const char *field, size_t item)
 {
 	if (strnlen(text, BATCH_MAX_TEXT_BYTES + 1) > BATCH_MAX_TEXT_BYTES)
 		return decode_bad(decode, "%s of item %zu: longer than %d bytes", field, item,
@@ -125,8 +134,21 @@ static int check_strings(struct decode *decode)
 	if (message->n_strings > 0 && message->strings[0][0] != '\0')
 		return decode_bad(decode, "strings[0] is not empty");
 	for (size_t i = 0; i < message->n_strings && r == 0; i++)
-		r = check_text(decode, message->strings[i], "strings", i);
+		r = decode_check_text(decode, message->strings[i], "strings", i);
 	return r;
+}
+
+/*
+ * A newer agent may send a format that this server cannot read. The agent must keep the batch until
+ * the server is upgraded.
+ */
+static int decode_too_new(struct decode *decode, uint64_t format)
+{
+	(void)decode_bad(decode,
+			 "format %llu, this server reads %d to %d: upgrade the server, the agent "
+			 "is newer",
+			 (unsigned long long)format, BATCH_OLDEST_FORMAT, BATCH_FORMAT);
+	return -EPROTONOSUPPORT;
 }
 
 static int decode_head(struct decode *decode)
@@ -135,9 +157,11 @@ static int decode_head(struct decode *decode)
 	struct batch *batch = decode->batch;
 	uint64_t covered_ns;
 
-	if (message->format != BATCH_FORMAT)
-		return decode_bad(decode, "format %u, this server reads %d", message->format,
-				  BATCH_FORMAT);
+	if (message->format < BATCH_OLDEST_FORMAT)
+		return decode_bad(decode, "format %u, this server reads %d to %d", message->format,
+				  BATCH_OLDEST_FORMAT, BATCH_FORMAT);
+	if (message->format > BATCH_FORMAT)
+		return decode_too_new(decode, message->format);
 	if (message->agent_id.len != sizeof(batch->agent_id.bytes))
 		return decode_bad(decode, "agent_id has %zu bytes, not %zu", message->agent_id.len,
 				  sizeof(batch->agent_id.bytes));
@@ -167,6 +191,41 @@ static int decode_head(struct decode *decode)
 	return 0;
 }
 
+int decode_labels(struct decode *decode, const struct label_columns *columns,
+		  struct label **ret_labels, uint32_t *ret_count)
+{
+	size_t count = columns->n_names;
+	struct label *labels;
+	char field[64];
+	int r = 0;
+
+	if (columns->n_values != count)
+		return decode_bad(decode, "%s[%zu]: label columns of %zu and %zu items",
+				  columns->owner, columns->item, count, columns->n_values);
+	if (count > columns->max)
+		return decode_bad(decode, "%s[%zu]: %zu labels, at most %zu", columns->owner,
+				  columns->item, count, columns->max);
+	labels = decode_array(decode, count, sizeof(*labels));
+	if (!labels)
+		return decode_no_room(decode);
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(field, sizeof(field), "%s.label_name", columns->owner);
+		r = decode_string(decode, columns->names[i], field, columns->item, &labels[i].name);
+		(void)snprintf(field, sizeof(field), "%s.label_value", columns->owner);
+		if (r == 0)
+			r = decode_string(decode, columns->values[i], field, columns->item,
+					  &labels[i].value);
+		if (r < 0)
+			return r;
+		if (labels[i].name[0] == '\0')
+			return decode_bad(decode, "%s[%zu].label_name[%zu] is empty",
+					  columns->owner, columns->item, i);
+	}
+	*ret_labels = labels;
+	*ret_count = (uint32_t)count;
+	return 0;
+}
+
 static int decode_host_labels(struct decode *decode)
 {
 	const Hearth__V1__Host *host = decode->message->host;
@@ -182,9 +241,9 @@ static int decode_host_labels(struct decode *decode)
 	for (size_t i = 0; i < host->n_labels; i++) {
 		labels[i] = (struct label){ .name = host->labels[i]->name,
 					    .value = host->labels[i]->value };
-		r = check_text(decode, labels[i].name, "host.labels.name", i);
+		r = decode_check_text(decode, labels[i].name, "host.labels.name", i);
 		if (r == 0)
-			r = check_text(decode, labels[i].value, "host.labels.value", i);
+			r = decode_check_text(decode, labels[i].value, "host.labels.value", i);
 		if (r < 0)
 			return r;
 		if (labels[i].name[0] == '\0')
@@ -210,7 +269,7 @@ static int check_host_texts(struct decode *decode, const struct batch_host *host
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && r == 0; i++)
-		r = check_text(decode, texts[i].text, texts[i].field, 0);
+		r = decode_check_text(decode, texts[i].text, texts[i].field, 0);
 	return r;
 }
 
@@ -237,7 +296,7 @@ static int decode_host(struct decode *decode)
 	};
 	r = check_host_texts(decode, out);
 	for (size_t i = 0; i < host->n_ip && r == 0; i++)
-		r = check_text(decode, host->ip[i], "host.ip", i);
+		r = decode_check_text(decode, host->ip[i], "host.ip", i);
 	return r < 0 ? r : decode_host_labels(decode);
 }
 
@@ -253,7 +312,7 @@ static int decode_named_frames(struct decode *decode)
 	for (size_t i = 0; i < message->n_named_frames; i++) {
 		const Hearth__V1__NamedFrame *frame = message->named_frames[i];
 
-		r = check_text(decode, frame->name, "named_frames.name", i);
+		r = decode_check_text(decode, frame->name, "named_frames.name", i);
 		if (r < 0)
 			return r;
 		if (frame->key != hash64_of(frame->name, strlen(frame->name)))
@@ -281,7 +340,7 @@ static int decode_counters(struct decode *decode)
 	for (size_t i = 0; i < message->n_counters; i++) {
 		const Hearth__V1__Counter *counter = message->counters[i];
 
-		r = check_text(decode, counter->name, "counters.name", i);
+		r = decode_check_text(decode, counter->name, "counters.name", i);
 		if (r < 0)
 			return r;
 		counters[i] =
@@ -292,11 +351,24 @@ static int decode_counters(struct decode *decode)
 	return 0;
 }
 
+static void count_unknown_fields(struct decode *decode)
+{
+	const Hearth__V1__Batch *message = decode->message;
+	size_t count = message->base.n_unknown_fields + message->host->base.n_unknown_fields;
+
+	if (message->stacks)
+		count += message->stacks->base.n_unknown_fields;
+	if (message->rows)
+		count += message->rows->base.n_unknown_fields;
+	decode->batch->n_unknown_fields = (uint32_t)MIN(count, (size_t)UINT32_MAX);
+}
+
 static int decode_message(struct decode *decode)
 {
 	static int (*const steps[])(struct decode * decode) = {
-		decode_head,   check_strings, decode_host, decode_executables,  decode_processes,
-		decode_series, decode_stacks, decode_rows, decode_named_frames, decode_counters,
+		decode_head,      check_strings,      decode_host,         decode_executables,
+		decode_processes, decode_event_types, decode_series,       decode_code_objects,
+		decode_stacks,    decode_rows,        decode_named_frames, decode_counters,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -304,6 +376,26 @@ static int decode_message(struct decode *decode)
 
 		if (r < 0)
 			return r;
+	}
+	count_unknown_fields(decode);
+	return 0;
+}
+
+/*
+ * Reads the format from the first field, where encoders place it: a message of a later format may
+ * have fields that cannot be unpacked. 0: not there.
+ */
+static uint64_t peek_format(struct bytes_view message)
+{
+	static const uint8_t format_tag = 1 << 3;
+	uint64_t format = 0;
+
+	if (message.size < 2 || message.data[0] != format_tag)
+		return 0;
+	for (size_t i = 1; i < message.size && i <= 5; i++) {
+		format |= (uint64_t)(message.data[i] & 0x7f) << (7 * (i - 1));
+		if (!(message.data[i] & 0x80))
+			return format;
 	}
 	return 0;
 }
@@ -346,6 +438,8 @@ int batch_decode_plain(struct bytes_view message, struct arena *arena, struct ba
 	int r;
 
 	ret_message[0] = '\0';
+	if (peek_format(message) > BATCH_FORMAT)
+		return decode_too_new(&decode, peek_format(message));
 	decode.message = hearth__v1__batch__unpack(&allocator, message.size, message.data);
 	if (!decode.message && watched.full)
 		return decode_too_much(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of definitions: executables, processes, series. They may refer to numbers that earlier
+ * The tables of definitions: executables and processes. They may refer to numbers that earlier
  * batches defined; the store checks whether it knows these.
  */
 
@@ -111,37 +111,6 @@ static int decode_paths(struct decode *decode, const Hearth__V1__Process *proces
 	return 0;
 }
 
-static int decode_labels(struct decode *decode, const Hearth__V1__Process *process, size_t index,
-			 struct batch_process *out)
-{
-	size_t count = process->n_label_name;
-	int r;
-
-	if (process->n_label_value != count)
-		return decode_bad(decode, "processes[%zu]: label columns of %zu and %zu items",
-				  index, count, process->n_label_value);
-	if (count > MAX_LABELS_PER_PROCESS)
-		return decode_bad(decode, "processes[%zu]: %zu labels, at most %d", index, count,
-				  MAX_LABELS_PER_PROCESS);
-	out->labels = decode_array(decode, count, sizeof(*out->labels));
-	if (!out->labels)
-		return decode_no_room(decode);
-	for (size_t i = 0; i < count; i++) {
-		r = decode_string(decode, process->label_name[i], "processes.label_name", index,
-				  &out->labels[i].name);
-		if (r == 0)
-			r = decode_string(decode, process->label_value[i], "processes.label_value",
-					  index, &out->labels[i].value);
-		if (r < 0)
-			return r;
-		if (out->labels[i].name[0] == '\0')
-			return decode_bad(decode, "processes[%zu].label_name[%zu] is empty", index,
-					  i);
-	}
-	out->n_labels = (uint32_t)count;
-	return 0;
-}
-
 static int decode_process(struct decode *decode, size_t index, struct batch_process *out)
 {
 	const Hearth__V1__Process *process = decode->message->processes[index];
@@ -165,7 +134,17 @@ static int decode_process(struct decode *decode, size_t index, struct batch_proc
 	if (r == 0)
 		r = decode_paths(decode, process, index, out);
 	if (r == 0)
-		r = decode_labels(decode, process, index, out);
+		r = decode_labels(decode,
+				  &(struct label_columns){
+					  .names = process->label_name,
+					  .values = process->label_value,
+					  .n_names = process->n_label_name,
+					  .n_values = process->n_label_value,
+					  .max = MAX_LABELS_PER_PROCESS,
+					  .owner = "processes",
+					  .item = index,
+				  },
+				  &out->labels, &out->n_labels);
 	return r;
 }
 
@@ -184,52 +163,5 @@ int decode_processes(struct decode *decode)
 	}
 	decode->batch->processes = processes;
 	decode->batch->n_processes = (uint32_t)count;
-	return 0;
-}
-
-static int decode_one_series(struct decode *decode, size_t index, struct batch_series *out)
-{
-	const Hearth__V1__Series *series = decode->message->series[index];
-	bool empty = series->event_type == EVENT_NONE && series->process == 0;
-
-	if (series->number == 0)
-		return decode_bad(decode, "series[%zu].number is 0", index);
-	if (!empty && (series->event_type == EVENT_NONE || series->event_type >= EVENT_TYPE_END))
-		return decode_bad(decode, "series[%zu].event_type is %u", index,
-				  series->event_type);
-	if (!empty && series->process == 0)
-		return decode_bad(decode, "series[%zu].process is 0", index);
-	if (series->cpu_plus_one > DECODE_MAX_CPUS)
-		return decode_bad(decode, "series[%zu].cpu_plus_one is %u", index,
-				  series->cpu_plus_one);
-	if (series->period_ns > DECODE_MAX_PERIOD_NS)
-		return decode_bad(decode, "series[%zu].period_ns is more than an hour", index);
-	*out = (struct batch_series){
-		.number = series->number,
-		.process = series->process,
-		.tid = series->tid,
-		.type = (enum event_type)series->event_type,
-		.cpu = (int)series->cpu_plus_one - 1,
-		.period_ns = series->period_ns,
-	};
-	return decode_string(decode, series->thread_name, "series.thread_name", index,
-			     &out->thread_name);
-}
-
-int decode_series(struct decode *decode)
-{
-	size_t count = decode->message->n_series;
-	struct batch_series *series = decode_array(decode, count, sizeof(*series));
-
-	if (!series)
-		return decode_no_room(decode);
-	for (size_t i = 0; i < count; i++) {
-		int r = decode_one_series(decode, i, &series[i]);
-
-		if (r < 0)
-			return r;
-	}
-	decode->batch->series = series;
-	decode->batch->n_series = (uint32_t)count;
 	return 0;
 }

@@ -319,10 +319,13 @@ static void add_missing(struct ingest_call *call)
 	call->answer.n_unknown_processes = missing->n_processes;
 	call->answer.unknown_executables = missing->executables;
 	call->answer.n_unknown_executables = missing->n_executables;
+	call->answer.unknown_code_objects = missing->code_objects;
+	call->answer.n_unknown_code_objects = missing->n_code_objects;
 	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
-		       "unknown numbers: %zu stacks, %zu series, %zu processes, %zu executables",
+		       "unknown numbers: %zu stacks, %zu series, %zu processes, %zu executables, "
+		       "%zu code objects",
 		       missing->n_stacks, missing->n_series, missing->n_processes,
-		       missing->n_executables);
+		       missing->n_executables, missing->n_code_objects);
 }
 
 static int refuse_old(struct ingest_call *call)
@@ -335,6 +338,17 @@ static int refuse_old(struct ingest_call *call)
 		       " s ago, which is beyond this server's retention",
 		       call->batch.host.name, (now - call->batch.closed_wall_ns) / NSEC_PER_SEC);
 	return -EBADMSG;
+}
+
+static void count_unknown(struct ingest_call *call)
+{
+	const struct batch *batch = &call->batch;
+
+	call->result->n_unknown_frames = batch->n_unknown_frames;
+	call->result->n_unknown_fields = batch->n_unknown_fields;
+	call->result->n_rows_with_context = batch->n_rows_with_context;
+	for (uint32_t i = 0; i < batch->n_series; i++)
+		call->result->n_unknown_types += batch->series[i].described != NULL;
 }
 
 static int store(struct ingest_call *call)
@@ -355,6 +369,8 @@ static int store(struct ingest_call *call)
 	}
 	call->answer.acknowledged_sequence = call->batch.sequence;
 	call->result->stored = r == STORE_STORED;
+	if (call->result->stored)
+		count_unknown(call);
 	add_wanted(call);
 	return 0;
 }

@@ -39,14 +39,17 @@ struct ingest_result {
 	bool stored;  /* false: a duplicate, or numbers are unknown */
 	bool too_old; /* refused: older than the store's retention */
 	uint32_t n_rows;
+	/* Parts of a stored batch that this version does not understand. */
+	uint32_t n_unknown_frames, n_unknown_types, n_unknown_fields, n_rows_with_context;
 	char message[INGEST_MESSAGE_SIZE]; /* the error, for the client */
 };
 
 /*
  * Takes one request. Appends a packed hearth.v1.BatchAnswer to @answer. 0; -EBADMSG or -EFBIG: the
- * batch is invalid; -ETIME: the clocks of agent and server differ too much; -ENOSPC, -EIO, ...: an
- * error of the server. Except for an invalid batch, nothing of the batch was stored, and the agent
- * keeps it and retries. All set the message. Thread-safe.
+ * batch is invalid; -EPROTONOSUPPORT: it has a later format, and the agent keeps it until the
+ * server is upgraded; -ETIME: the clocks of agent and server differ too much; -ENOSPC, -EIO, ...:
+ * an error of the server. Except for an invalid batch, nothing of the batch was stored, and the
+ * agent keeps it and retries. All set the message. Thread-safe.
  */
 int ingest_batch(struct ingest *ingest, const struct ingest_request *request, struct bytes *answer,
 		 struct ingest_result *ret_result);

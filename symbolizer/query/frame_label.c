@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/frame_kind.h"
 #include "common/limits.h"
 #include "symbolizer/flame/label.h"
 
@@ -178,6 +179,24 @@ static int make_nameless_label(struct frame_labels *labels, const struct frame *
 	return intern_format(labels, ret_label, "[k] [unknown]");
 }
 
+/* "[kind 19]", or the name of a kind that a file or address would not describe. */
+static int make_kind_label(struct frame_labels *labels, const struct frame *frame,
+			   string_id *ret_label)
+{
+	const char *name = frame_kind_name(frame->stored.kind);
+
+	if (!name)
+		return intern_format(labels, ret_label, "[kind %u]", frame->stored.kind);
+	return intern_format(labels, ret_label, "[%s]", name);
+}
+
+/* True for a frame whose kind is all that is known: unknown kinds, and code without a name. */
+static bool has_kind_only(const struct frame *frame)
+{
+	return !frame_kind_name(frame->stored.kind) ||
+	       (!frame->kernel && frame_kind_allows(frame->stored.kind, FRAME_OBJECT_CODE));
+}
+
 static int nameless_label(struct frame_labels *labels, const struct store_process *process,
 			  struct frame *frame, bool outermost, string_id *ret_label)
 {
@@ -185,6 +204,8 @@ static int nameless_label(struct frame_labels *labels, const struct store_proces
 	const struct executable_view *view;
 	int r = 0;
 
+	if (has_kind_only(frame))
+		return make_kind_label(labels, frame, ret_label);
 	if (!frame->kernel && executable && !has_function_start(labels, frame)) {
 		r = view_of(labels, process, executable, &view);
 		if (r == 0)
@@ -235,7 +256,9 @@ static int named_label(struct frame_labels *labels, const struct store_process *
 	if (frame->kernel)
 		return function_label(labels, "[k] ", function->name, &function->kernel_label,
 				      ret_label);
-	assert(executable);
+	/* In a code object. */
+	if (!executable)
+		return function_label(labels, "", function->name, &function->code_label, ret_label);
 	r = view_of(labels, process, executable, &view);
 	if (r < 0)
 		return r;

@@ -4,13 +4,15 @@
 /*
  * Composes the label of a frame in the stack of a process:
  *
- *   f                        function of the process's main program
+ *   f                        function of the process's main program, or of a code object
  *   [l] f                    function of another file, also of the vDSO
  *   [k] f                    function of the kernel or a module
  *   module+0x5e20            no name, but the ELF address at which the function begins is known;
  *                            only with function_starts. Type '?', like all frames without a name
  *   [/path/of/module]        no name, but a path; [name] if only the file's name is known
  *   [k] [module]             no name, in a kernel module; [k] [kernel] in the kernel image
+ *   [kind 19]                a kind that this version does not know; [python] if the code object
+ *                            has no name
  *   [unknown] 0x%016x        in no file; [unknown start_thread?] for the outermost user frame
  *
  * Labels are interned in the tree. Each is made once per function, or once per (process,

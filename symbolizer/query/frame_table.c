@@ -8,6 +8,7 @@
 #include "symbolizer/query/frame_table.h"
 
 #include "common/clock.h"
+#include "common/frame_kind.h"
 
 #define FIRST_SLOTS 4096
 
@@ -15,7 +16,7 @@ VEC_DEFINE(id_vec, uint32_t);
 
 static uint64_t frame_hash(const struct store_frame *frame)
 {
-	uint64_t hash = frame->address * UINT64_C(0x9e3779b97f4a7c15) + frame->executable;
+	uint64_t hash = frame->address * UINT64_C(0x9e3779b97f4a7c15) + frame->object;
 
 	hash = (hash ^ hash >> 32) * UINT64_C(0xbf58476d1ce4e5b9) + frame->kind;
 	return hash ^ hash >> 29;
@@ -23,7 +24,7 @@ static uint64_t frame_hash(const struct store_frame *frame)
 
 static bool same_frame(const struct store_frame *a, const struct store_frame *b)
 {
-	return a->address == b->address && a->executable == b->executable && a->kind == b->kind;
+	return a->address == b->address && a->object == b->object && a->kind == b->kind;
 }
 
 static uint32_t *frame_slot(const struct frame_table *table, const struct store_frame *frame)
@@ -67,11 +68,6 @@ void frame_table_release(struct frame_table *table)
 	*table = (struct frame_table){};
 }
 
-static bool is_kernel(uint8_t kind)
-{
-	return kind == FRAME_KERNEL || kind == FRAME_KERNEL_NAMED;
-}
-
 int frame_table_add(struct frame_table *table, const struct store_frame *frame, uint32_t *ret_index)
 {
 	uint32_t *slot = frame_slot(table, frame);
@@ -98,7 +94,8 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame, 
 		.function = FRAME_NO_FUNCTION,
 		.function_start = RESOLVE_NO_START,
 		.executable = FRAME_NO_EXECUTABLE,
-		.kernel = is_kernel(frame->kind),
+		.code_object = FRAME_NO_CODE_OBJECT,
+		.kernel = frame_kind_is_kernel(frame->kind),
 	};
 	*slot = (uint32_t)table->n_frames;
 	*ret_index = *slot - 1;
@@ -115,11 +112,19 @@ static int compare_ids(const void *left, const void *right)
 
 static bool has_executable(const struct frame *frame)
 {
-	return frame->stored.kind != FRAME_KERNEL_NAMED && frame->stored.executable != 0;
+	return frame->stored.object != 0 && !(frame->stored.object & FRAME_CODE_OBJECT);
 }
 
-/* Lists the IDs of all frames' executables, each once, in rising order. */
-static int list_executables(const struct frame_table *table, struct id_vec *ids)
+static bool has_code_object(const struct frame *frame)
+{
+	return frame->stored.object & FRAME_CODE_OBJECT;
+}
+
+/*
+ * Lists the objects of those frames that @has_object selects, each once, in rising order.
+ */
+static int list_objects(const struct frame_table *table,
+			bool (*has_object)(const struct frame *frame), struct id_vec *ids)
 {
 	size_t kept = 0;
 	uint32_t previous = 0;
@@ -129,9 +134,9 @@ static int list_executables(const struct frame_table *table, struct id_vec *ids)
 		int r;
 
 		/* Adjacent frames of a stack are often in one executable. */
-		if (!has_executable(frame) || frame->stored.executable == previous)
+		if (!has_object(frame) || frame->stored.object == previous)
 			continue;
-		previous = frame->stored.executable;
+		previous = frame->stored.object;
 		r = vec_push(ids, previous);
 		if (r < 0)
 			return r;
@@ -151,7 +156,7 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 	struct id_vec ids = {};
 	int r;
 
-	r = list_executables(table, &ids);
+	r = list_objects(table, has_executable, &ids);
 	if (r == 0 && ids.count > 0) {
 		table->executables =
 			arena_alloc_array(arena, ids.count, sizeof(*table->executables));
@@ -165,7 +170,7 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 		const uint32_t *found = NULL;
 
 		if (has_executable(frame))
-			found = bsearch(&frame->stored.executable, ids.items, ids.count,
+			found = bsearch(&frame->stored.object, ids.items, ids.count,
 					sizeof(*ids.items), compare_ids);
 		if (found)
 			frame->executable = (uint32_t)(found - ids.items);
@@ -371,7 +376,66 @@ static int resolve_runs(struct frame_table *table, const struct frame_names *nam
 	return 0;
 }
 
-/* Names the kernel frames that the agent sent with a name. */
+static const char *name_of_code(const struct store_code_object *object)
+{
+	return object->qualified_name[0] ? object->qualified_name : object->function;
+}
+
+/* Loads the code objects of all frames, and adds a function for each that has a name. */
+static int load_code_objects(struct frame_table *table, const struct frame_names *names,
+			     struct id_vec *ids)
+{
+	int r;
+
+	table->code_objects =
+		arena_alloc_array(names->arena, ids->count, sizeof(*table->code_objects));
+	if (!table->code_objects)
+		return -ENOMEM;
+	table->n_code_objects = ids->count;
+	for (size_t i = 0; i < ids->count; i++)
+		ids->items[i] &= ~FRAME_CODE_OBJECT;
+	r = store_load_code_objects(names->store, ids->items, ids->count, names->arena,
+				    table->code_objects);
+	if (r < 0)
+		return r;
+	return vec_reserve(&table->functions, ids->count);
+}
+
+/* Names the frames in code objects. A function has the name that its object has. */
+static int name_code_objects(struct frame_table *table, const struct frame_names *names)
+{
+	uint32_t first_function = (uint32_t)table->functions.count;
+	struct id_vec ids = {};
+	int r;
+
+	r = list_objects(table, has_code_object, &ids);
+	if (r == 0 && ids.count > 0)
+		r = load_code_objects(table, names, &ids);
+	for (size_t i = 0; r == 0 && i < ids.count; i++)
+		table->functions.items[table->functions.count++] = (struct frame_function){
+			.name = name_of_code(&table->code_objects[i]),
+			.caller = FRAME_NO_FUNCTION,
+		};
+	for (size_t i = 0; r == 0 && ids.count > 0 && i < table->n_frames; i++) {
+		struct frame *frame = &table->frames[i];
+		uint32_t id = frame->stored.object & ~FRAME_CODE_OBJECT;
+		const uint32_t *found;
+
+		if (!has_code_object(frame))
+			continue;
+		found = bsearch(&id, ids.items, ids.count, sizeof(*ids.items), compare_ids);
+		assert(found);
+		frame->code_object = (uint32_t)(found - ids.items);
+		if (!name_of_code(&table->code_objects[frame->code_object])[0])
+			continue;
+		frame->status = FRAME_NAMED;
+		frame->function = first_function + frame->code_object;
+	}
+	vec_release(&ids);
+	return r;
+}
+
+/* Names the kernel frames that the agent sent with a name (format 1). */
 static int load_named_frames(struct frame_table *table, const struct frame_names *names)
 {
 	for (size_t i = 0; i < table->n_frames; i++) {
@@ -409,6 +473,8 @@ int frame_table_resolve(struct frame_table *table, const struct frame_names *nam
 		r = list_runs(&lookups, &runs);
 	if (r == 0)
 		r = resolve_runs(table, names, &runs);
+	if (r == 0)
+		r = name_code_objects(table, names);
 	if (r == 0)
 		r = load_named_frames(table, names);
 	vec_release(&runs);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The distinct frames of a selection's stacks. Each is resolved once: to the innermost function at
- * its address and the chain of functions that this one is inlined into. The names do not depend on
+ * The distinct frames of a selection's stacks. Each is resolved once: in an executable to the
+ * innermost function at its address and the chain of functions that this one is inlined into; in a
+ * code object to the name of the object. The names do not depend on
  * the process, but labels do (own code or library; the path of a file without names):
  * frame_label.h makes them.
  */
@@ -35,6 +36,7 @@ struct frame_function {
 	uint32_t own_label;     /* in the process's main program */
 	uint32_t library_label; /* in another file */
 	uint32_t kernel_label;
+	uint32_t code_label; /* in a code object */
 };
 
 struct frame {
@@ -42,18 +44,21 @@ struct frame {
 	enum frame_status status;
 	uint32_t function;       /* the innermost, if the frame is FRAME_NAMED */
 	uint32_t executable;     /* index in the table's executables, or FRAME_NO_EXECUTABLE */
+	uint32_t code_object;    /* index in the table's code_objects, or FRAME_NO_CODE_OBJECT */
 	uint64_t function_start; /* ELF address, if it has no name; or RESOLVE_NO_START */
 	uint32_t nameless_label; /* 1 + string_id of a frame without a name; 0: not made */
 	bool kernel;
 };
 
-#define FRAME_NO_EXECUTABLE UINT32_MAX
+#define FRAME_NO_EXECUTABLE  UINT32_MAX
+#define FRAME_NO_CODE_OBJECT UINT32_MAX
 
 VEC_DEFINE(frame_function_vec, struct frame_function);
 
 /*
  *   frames[n_frames]
  *   executables[n_executables]  sorted by ID
+ *   code_objects[n_code_objects]  sorted by ID, with file and line table
  *   slots[slot_mask + 1]        hash table of frames: 1 + index, 0 free
  */
 struct frame_table {
@@ -65,6 +70,8 @@ struct frame_table {
 	struct frame_function_vec functions;
 	struct store_executable *executables;
 	size_t n_executables;
+	struct store_code_object *code_objects;
+	size_t n_code_objects;
 	uint32_t n_pending; /* executables with a symbol table that is still being made */
 };
 

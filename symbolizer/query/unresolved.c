@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "common/frame_kind.h"
 #include "common/hash_table.h"
 #include "symbolizer/query/stack_set.h"
 
@@ -50,17 +51,12 @@ struct leaves {
 	struct frame_table frames;
 };
 
-static bool is_kernel(const struct store_frame *frame)
-{
-	return frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED;
-}
-
 /* Returns the frame that is a leaf in the tree of a profile, where kernel frames are below user
  * frames. NULL: the stack has no frames. */
 static const struct store_frame *innermost(const struct store_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		if (is_kernel(&stack->frames[i]))
+		if (frame_kind_is_kernel(stack->frames[i].kind))
 			return &stack->frames[i];
 	}
 	return stack->n_frames > 0 ? &stack->frames[0] : NULL;

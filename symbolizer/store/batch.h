@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * A decoded batch, which ingest passes to a storage engine. All of it lives in one arena, and
- * batch_decode() has checked every count, index and text. Numbers are those of the agent and are
- * valid within its epoch. The slots of rows are wall clock.
+ * A decoded batch of format 1 or 2, which ingest passes to a storage engine. All of it lives in one
+ * arena, and batch_decode() has checked every count, index and text. Numbers are those of the agent
+ * and are valid within its epoch. The slots of rows are wall clock.
  */
 
+#include "common/bytes.h"
 #include "common/elf/elf_file.h"
 #include "common/event_type.h"
 #include "common/executable_id.h"
-#include "common/frame.h"
+#include "common/frame_kind.h"
 #include "common/hash.h"
 #include "common/limits.h"
 
@@ -64,12 +65,35 @@ struct batch_series {
 	enum event_type type;
 	int cpu; /* -1: not recorded per CPU */
 	uint64_t period_ns;
+	/* NULL: @type is in the table of event_type.h, or EVENT_NONE (an empty definition) */
+	const struct batch_event_type *described;
+	struct label *labels; /* sorted by name */
+	uint32_t n_labels;
+};
+
+/* An event type that is not in the table of common/event_type.h. */
+struct batch_event_type {
+	const char *name;
+	const char *unit;
+	enum event_value_kind kind;
+};
+
+/* Code that has no executable. Texts that the agent does not know are "". */
+struct batch_code_object {
+	uint32_t number;
+	struct hash128 hash; /* of the content */
+	const char *language;
+	const char *function;
+	const char *qualified_name;
+	const char *file;
+	uint32_t first_line; /* 0 unknown */
+	struct bytes_view line_table;
 };
 
 struct batch_frame {
-	uint8_t kind;        /* enum frame_kind */
-	uint32_t executable; /* number, 0 none */
-	uint64_t address;
+	uint8_t kind;     /* enum frame_kind, or a number that this version does not know */
+	uint32_t object;  /* number of an executable, or FRAME_CODE_OBJECT | number; 0 none */
+	uint64_t address; /* position in the object */
 };
 
 struct batch_stack {
@@ -83,9 +107,10 @@ struct batch_row {
 	uint32_t series; /* number */
 	uint32_t stack;  /* number, 0: counted without a stack */
 	uint64_t slot;   /* wall clock / SLOT_NS */
-	uint64_t value;  /* counts of period_ns, else ns or bytes */
+	uint64_t value;  /* counts of period_ns, else in the unit of the event type */
 };
 
+/* A name of format 1, to which frames of kind KERNEL_NAMED refer. */
 struct batch_named_frame {
 	uint64_t key;
 	const char *name;
@@ -124,6 +149,7 @@ struct batch {
 	struct batch_stack *stacks;
 	struct batch_row *rows; /* sorted by (series, slot, stack) */
 	struct batch_named_frame *named_frames;
+	struct batch_code_object *code_objects;
 	struct batch_counter *counters;
 	uint32_t n_executables;
 	uint32_t n_processes;
@@ -131,5 +157,10 @@ struct batch {
 	uint32_t n_stacks;
 	uint32_t n_rows;
 	uint32_t n_named_frames;
+	uint32_t n_code_objects;
 	uint32_t n_counters;
+	/* What this version keeps or drops without understanding it, for metrics. */
+	uint32_t n_unknown_frames;    /* listed frames of unknown kinds */
+	uint32_t n_unknown_fields;    /* of the message and its tables */
+	uint32_t n_rows_with_context; /* the context is dropped */
 };

@@ -10,9 +10,11 @@
  * -ENOSPC or -EIO, data accepted earlier is intact.
  *
  * The identity of a stack is XXH3-128 over its frames, leaf first, and the u8 cut reason. Each
- * frame is {u8 frame kind, u8 kind of the executable's ID, u8 size of the ID, the bytes of the ID,
- * u64 little-endian address}. The engine computes it; a client cannot choose it. Executables, named
- * frames and stacks belong to a tenant: equal identities of two tenants have different IDs.
+ * frame is {u8 frame kind, u8 kind of the object's ID, u8 size of the ID, the bytes of the ID, u64
+ * little-endian address}. The ID of a code object has kind STORE_CODE_OBJECT_ID and is the hash of
+ * its content. The engine computes identities; a client cannot choose one. Executables, code
+ * objects, named frames, event types and stacks belong to a tenant: equal identities of two tenants
+ * have different IDs.
  */
 
 #include "common/arena.h"
@@ -20,6 +22,15 @@
 #include "symbolizer/store/batch.h"
 
 struct store;
+
+/* Kind of a code object's ID in the identity of a stack. Executables have executable_id.kind. */
+#define STORE_CODE_OBJECT_ID 128
+
+/*
+ * Most event types of a tenant that are not in the table of common/event_type.h. The samples of
+ * further ones are only counted.
+ */
+#define STORE_MAX_EVENT_TYPES 1024
 
 /* Result of store_write(). */
 enum store_outcome {
@@ -31,8 +42,9 @@ enum store_outcome {
 };
 
 struct store_missing {
-	uint32_t *stacks, *series, *processes, *executables; /* in the caller's arena */
-	size_t n_stacks, n_series, n_processes, n_executables;
+	/* in the caller's arena */
+	uint32_t *stacks, *series, *processes, *executables, *code_objects;
+	size_t n_stacks, n_series, n_processes, n_executables, n_code_objects;
 };
 
 struct store_host {
@@ -75,13 +87,27 @@ struct store_series {
 	enum event_type type;
 	int cpu; /* -1 */
 	uint64_t period_ns;
+	const struct event_type_info *event; /* of @type; NULL: see store_series_event() */
+	struct label *labels;                /* sorted by name */
+	uint32_t n_labels;
 	uint64_t first_slot, last_slot; /* of its samples on the days that the query overlaps */
 };
 
 struct store_frame {
-	uint8_t kind;
-	uint32_t executable; /* store id, 0 none */
+	uint8_t kind;    /* enum frame_kind, or a number that this version does not know */
+	uint32_t object; /* store id of an executable, or FRAME_CODE_OBJECT | store id; 0 none */
 	uint64_t address;
+};
+
+/* Texts that are not known are "". */
+struct store_code_object {
+	uint32_t id; /* without FRAME_CODE_OBJECT */
+	const char *language;
+	const char *function;
+	const char *qualified_name;
+	const char *file;
+	uint32_t first_line; /* 0 unknown */
+	struct bytes_view line_table;
 };
 
 struct store_stack {
@@ -168,6 +194,10 @@ struct store_operations {
 			   struct arena *arena, struct store_stack *ret_stacks);
 	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
 				struct arena *arena, struct store_executable *ret_executables);
+	int (*load_code_objects)(struct store *store, const uint32_t *ids, size_t count,
+				 struct arena *arena, struct store_code_object *ret_objects);
+	int (*find_event_type)(struct store *store, const char *tenant, const char *name,
+			       struct arena *arena, struct event_type_info *ret_info);
 	int (*path_of)(struct store *store, uint32_t process, uint32_t executable,
 		       struct arena *arena, const char **ret_path);
 	int (*named_frame)(struct store *store, uint64_t address, struct arena *arena,
@@ -272,6 +302,40 @@ static inline int store_load_executables(struct store *store, const uint32_t *id
 }
 
 /*
+ * Fills ret_objects[count]. Unknown IDs have ID 0 and no texts. -EOPNOTSUPP: the engine does not
+ * implement it.
+ */
+static inline int store_load_code_objects(struct store *store, const uint32_t *ids, size_t count,
+					  struct arena *arena,
+					  struct store_code_object *ret_objects)
+{
+	if (!store->operations->load_code_objects)
+		return -EOPNOTSUPP;
+	return store->operations->load_code_objects(store, ids, count, arena, ret_objects);
+}
+
+/* The event type of this name. 1 found, 0 the tenant has no such type. */
+static inline int store_find_event_type(struct store *store, const char *tenant, const char *name,
+					struct arena *arena, struct event_type_info *ret_info)
+{
+	const struct event_type_info *known = event_type_info(event_type_from_name(name));
+
+	if (known) {
+		*ret_info = *known;
+		return 1;
+	}
+	if (!store->operations->find_event_type)
+		return 0;
+	return store->operations->find_event_type(store, tenant, name, arena, ret_info);
+}
+
+/* Name, unit and kind of the series' event type. */
+static inline const struct event_type_info *store_series_event(const struct store_series *series)
+{
+	return series->event ? series->event : event_type_info(series->type);
+}
+
+/*
  * The path from which @process maps @executable. @process 0: the path in any of the latest
  * thousands of processes. 1 found, 0 unknown.
  */
@@ -281,7 +345,10 @@ static inline int store_path_of(struct store *store, uint32_t process, uint32_t 
 	return store->operations->path_of(store, process, executable, arena, ret_path);
 }
 
-/* The name of a KERNEL_NAMED frame. @address is that of the store_frame. 1 found, 0 unknown. */
+/*
+ * The name of a KERNEL_NAMED frame, which batches of format 1 have. @address is that of the
+ * store_frame. 1 found, 0 unknown.
+ */
 static inline int store_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				    const char **ret_name)
 {

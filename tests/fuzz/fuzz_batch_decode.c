@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; i < batch.n_stacks; i++) {
 		assert(batch.stacks[i].n_frames <= STACK_MAX_FRAMES);
 		for (uint32_t k = 0; k < batch.stacks[i].n_frames; k++)
-			assert(batch.stacks[i].frames[k].kind < FRAME_KIND_END);
+			assert(batch.stacks[i].frames[k].kind != 0);
 	}
 	for (uint32_t i = 0; i < batch.n_rows; i++)
 		assert(batch.rows[i].series != 0 &&

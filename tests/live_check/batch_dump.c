@@ -130,8 +130,8 @@ static int print_use(const struct batch *batch, const struct use *use)
 	printf("stack\t%" PRIu64 "\t%s\t%" PRIu32, use->count,
 	       stack ? stack_cut_name(stack->cut) : "no-stack", use->process);
 	for (uint32_t i = 0; stack && i < stack->n_frames; i++)
-		printf("\t%u:%" PRIu32 ":%" PRIx64, stack->frames[i].kind,
-		       stack->frames[i].executable, stack->frames[i].address);
+		printf("\t%u:%" PRIu32 ":%" PRIx64, stack->frames[i].kind, stack->frames[i].object,
+		       stack->frames[i].address);
 	printf("\n");
 	return 0;
 }

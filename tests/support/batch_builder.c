@@ -35,6 +35,8 @@ struct batch_builder {
 	VEC_DEFINE(, Hearth__V1__Series *) series;
 	VEC_DEFINE(, Hearth__V1__NamedFrame *) named_frames;
 	VEC_DEFINE(, Hearth__V1__Counter *) counters;
+	VEC_DEFINE(, Hearth__V1__EventType *) event_types;
+	VEC_DEFINE(, Hearth__V1__CodeObject *) code_objects;
 	VEC_DEFINE(, struct built_stack) stacks;
 	VEC_DEFINE(, struct batch_row) rows; /* slot is monotonic */
 };
@@ -134,6 +136,8 @@ struct batch_builder *batch_builder_free(struct batch_builder *builder)
 	vec_release(&builder->series);
 	vec_release(&builder->named_frames);
 	vec_release(&builder->counters);
+	vec_release(&builder->event_types);
+	vec_release(&builder->code_objects);
 	vec_release(&builder->stacks);
 	vec_release(&builder->rows);
 	(void)arena_free(builder->arena);
@@ -222,6 +226,76 @@ void batch_builder_label(struct batch_builder *builder, const char *name, const 
 	append_u32(builder, &last->label_value, &last->n_label_value, add_string(builder, value));
 }
 
+void batch_builder_use_format_2(struct batch_builder *builder)
+{
+	builder->message.format = 2;
+}
+
+/* Returns 1 + the index of the type in the batch. */
+static uint32_t add_event_type(struct batch_builder *builder, const struct batch_event_type *type)
+{
+	uint32_t name = add_string(builder, type->name);
+	Hearth__V1__EventType *added;
+
+	for (size_t i = 0; i < builder->event_types.count; i++)
+		if (builder->event_types.items[i]->name == name)
+			return (uint32_t)i + 1;
+	added = allocate(builder, 1, sizeof(*added));
+	hearth__v1__event_type__init(added);
+	added->name = name;
+	added->unit = add_string(builder, type->unit);
+	added->kind = type->kind;
+	must_push(&builder->event_types, added);
+	return (uint32_t)builder->event_types.count;
+}
+
+void batch_builder_described_series(struct batch_builder *builder, uint32_t number,
+				    uint32_t process, uint32_t tid,
+				    const struct batch_event_type *type)
+{
+	batch_builder_series(builder, number, process, tid, "", EVENT_NONE, 0);
+	builder->series.items[builder->series.count - 1]->event_type =
+		add_event_type(builder, type);
+}
+
+void batch_builder_series_label(struct batch_builder *builder, const char *name, const char *value)
+{
+	Hearth__V1__Series *last = builder->series.items[builder->series.count - 1];
+
+	append_u32(builder, &last->label_name, &last->n_label_name, add_string(builder, name));
+	append_u32(builder, &last->label_value, &last->n_label_value, add_string(builder, value));
+}
+
+void batch_builder_code_object(struct batch_builder *builder,
+			       const struct batch_code_object *object)
+{
+	Hearth__V1__CodeObject *added = allocate(builder, 1, sizeof(*added));
+
+	hearth__v1__code_object__init(added);
+	added->number = object->number;
+	added->language = add_string(builder, object->language);
+	added->function = add_string(builder, object->function);
+	added->qualified_name = add_string(builder, object->qualified_name);
+	added->file = add_string(builder, object->file);
+	added->first_line = object->first_line;
+	added->line_table.len = object->line_table.size;
+	added->line_table.data =
+		must(arena_copy(builder->arena, object->line_table.data, object->line_table.size));
+	must_push(&builder->code_objects, added);
+}
+
+/* In format 2 the batch describes the type. */
+static uint32_t type_of_series(struct batch_builder *builder, enum event_type type)
+{
+	const struct event_type_info *info = event_type_info(type);
+
+	if (builder->message.format == 1 || !info)
+		return type;
+	return add_event_type(builder, &(struct batch_event_type){ .name = info->name,
+								   .unit = info->unit,
+								   .kind = info->kind });
+}
+
 void batch_builder_series(struct batch_builder *builder, uint32_t number, uint32_t process,
 			  uint32_t tid, const char *thread_name, enum event_type type,
 			  uint64_t period_ns)
@@ -233,7 +307,7 @@ void batch_builder_series(struct batch_builder *builder, uint32_t number, uint32
 	series->process = process;
 	series->tid = tid;
 	series->thread_name = add_string(builder, thread_name);
-	series->event_type = type;
+	series->event_type = type_of_series(builder, type);
 	series->period_ns = period_ns;
 	must_push(&builder->series, series);
 }
@@ -287,9 +361,10 @@ void batch_builder_counter(struct batch_builder *builder, const char *name, uint
 	must_push(&builder->counters, counter);
 }
 
-static uint32_t key_of_frame(const struct batch_frame *frame)
+/* The space of a frame. */
+static uint64_t key_of_frame(const struct batch_frame *frame)
 {
-	return frame->kind | frame->executable << 3;
+	return frame->kind | (uint64_t)frame->object << 8;
 }
 
 static bool is_same_frame(const struct batch_frame *a, const struct batch_frame *b)
@@ -314,15 +389,36 @@ static int compare_stacks(const void *a, const void *b)
 	return left->n_frames < right->n_frames ? -1 : left->n_frames > right->n_frames;
 }
 
-static void encode_frame(Hearth__V1__StackTable *table, struct hash_table *last,
+/* Finds or adds the frame's space. */
+static uint32_t find_space(Hearth__V1__StackTable *table, const struct batch_frame *frame)
+{
+	bool is_code = frame->object & FRAME_CODE_OBJECT;
+	uint32_t executable = is_code ? 0 : frame->object;
+	uint32_t code = is_code ? frame->object & ~FRAME_CODE_OBJECT : 0;
+
+	for (uint32_t i = 0; i < table->n_space_kind; i++)
+		if (table->space_kind[i] == frame->kind &&
+		    table->space_executable[i] == executable && table->space_code_object[i] == code)
+			return i;
+	table->space_kind[table->n_space_kind++] = frame->kind;
+	table->space_executable[table->n_space_executable++] = executable;
+	table->space_code_object[table->n_space_code_object++] = code;
+	return (uint32_t)table->n_space_kind - 1;
+}
+
+static void encode_frame(Hearth__V1__StackTable *table, uint32_t format, struct hash_table *last,
 			 const struct batch_frame *frame)
 {
-	uint32_t key = key_of_frame(frame);
+	uint64_t key = key_of_frame(frame);
 	uint64_t *address;
 
 	if (hash_table_insert(last, &key, (void **)&address) < 0)
 		abort();
-	table->frame_kind_executable[table->n_frame_kind_executable++] = key;
+	if (format == 1)
+		table->frame_kind_executable[table->n_frame_kind_executable++] =
+			frame->kind | frame->object << 3;
+	else
+		table->frame_space[table->n_frame_space++] = find_space(table, frame);
 	table->frame_address[table->n_frame_address++] = (int64_t)(frame->address - *address);
 	*address = frame->address;
 }
@@ -339,7 +435,7 @@ static void encode_stacks(struct batch_builder *builder)
 		qsort(builder->stacks.items, count, sizeof(struct built_stack), compare_stacks);
 	for (size_t i = 0; i < count; i++)
 		n_frames += builder->stacks.items[i].n_frames;
-	if (hash_table_new(sizeof(uint32_t), sizeof(uint64_t), 0, &last) < 0)
+	if (hash_table_new(sizeof(uint64_t), sizeof(uint64_t), 0, &last) < 0)
 		abort();
 	hearth__v1__stack_table__init(table);
 	table->number = allocate(builder, count, sizeof(uint32_t));
@@ -347,6 +443,10 @@ static void encode_stacks(struct batch_builder *builder)
 	table->n_frames = allocate(builder, count, sizeof(uint32_t));
 	table->cut = allocate(builder, count, sizeof(uint32_t));
 	table->frame_kind_executable = allocate(builder, n_frames, sizeof(uint32_t));
+	table->frame_space = allocate(builder, n_frames, sizeof(uint32_t));
+	table->space_kind = allocate(builder, n_frames, sizeof(uint32_t));
+	table->space_executable = allocate(builder, n_frames, sizeof(uint32_t));
+	table->space_code_object = allocate(builder, n_frames, sizeof(uint32_t));
 	table->frame_address = allocate(builder, n_frames, sizeof(int64_t));
 	for (size_t i = 0; i < count; i++) {
 		const struct built_stack *stack = &builder->stacks.items[i];
@@ -360,7 +460,7 @@ static void encode_stacks(struct batch_builder *builder)
 		table->n_frames[table->n_n_frames++] = stack->n_frames - shared;
 		table->cut[table->n_cut++] = stack->cut;
 		for (uint32_t k = shared; k < stack->n_frames; k++)
-			encode_frame(table, last, &stack->frames[k]);
+			encode_frame(table, builder->message.format, last, &stack->frames[k]);
 		before = stack;
 	}
 	builder->message.stacks = count ? table : NULL;
@@ -426,6 +526,10 @@ Hearth__V1__Batch *batch_builder_message(struct batch_builder *builder)
 	message->n_named_frames = builder->named_frames.count;
 	message->counters = builder->counters.items;
 	message->n_counters = builder->counters.count;
+	message->event_types = builder->event_types.items;
+	message->n_event_types = builder->event_types.count;
+	message->code_objects = builder->code_objects.items;
+	message->n_code_objects = builder->code_objects.count;
 	return message;
 }
 

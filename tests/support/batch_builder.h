@@ -34,6 +34,9 @@ struct batch_builder *batch_builder_new(uint8_t agent, uint64_t epoch, uint64_t 
 					uint64_t opened_wall_ns, uint64_t closed_wall_ns);
 struct batch_builder *batch_builder_free(struct batch_builder *builder);
 
+/* The default is format 1. Call it before the first series is added. */
+void batch_builder_use_format_2(struct batch_builder *builder);
+
 /* The default is "host-<agent>". */
 void batch_builder_host(struct batch_builder *builder, const char *name, const char *agent_version);
 
@@ -59,6 +62,17 @@ void batch_builder_series(struct batch_builder *builder, uint32_t number, uint32
 			  uint64_t period_ns);
 /* Sets the CPU of the series added last; -1, the default: CPUs are not distinguished. */
 void batch_builder_cpu(struct batch_builder *builder, int cpu);
+
+/* Format 2: adds a series of any event type. */
+void batch_builder_described_series(struct batch_builder *builder, uint32_t number,
+				    uint32_t process, uint32_t tid,
+				    const struct batch_event_type *type);
+/* Format 2: adds a label to the series added last. */
+void batch_builder_series_label(struct batch_builder *builder, const char *name, const char *value);
+
+/* Format 2. The hash of @object is not used. */
+void batch_builder_code_object(struct batch_builder *builder,
+			       const struct batch_code_object *object);
 
 /* @frames are leaf first; only the wire format has them root first. */
 void batch_builder_stack(struct batch_builder *builder, uint32_t number, enum stack_cut cut,

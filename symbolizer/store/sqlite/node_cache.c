@@ -17,7 +17,7 @@
 struct cached_node {
 	uint64_t key; /* 0: empty */
 	uint64_t parent;
-	uint64_t frame; /* kind | executable << 3; of a stack: the cut reason */
+	uint64_t frame; /* kind | object << NODE_KIND_BITS; of a stack: the cut reason */
 	uint64_t address;
 };
 
@@ -113,8 +113,8 @@ static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, ui
 		if (r <= 0 || node.parent >= id)
 			return r < 0 ? r : -EIO;
 		frames[count++] = (struct store_frame){
-			.kind = (uint8_t)(node.frame & 7),
-			.executable = (uint32_t)(node.frame >> 3),
+			.kind = (uint8_t)node.frame,
+			.object = (uint32_t)(node.frame >> NODE_KIND_BITS),
 			.address = node.address,
 		};
 		id = node.parent;

@@ -34,6 +34,12 @@ int read_agent_executables(struct connection_set *set, const char *tenant,
 			   struct arena *arena, struct store_executable **ret_executables,
 			   size_t *ret_count);
 
+/* read_code_objects.c */
+int read_code_objects(struct connection_set *set, const uint32_t *ids, size_t count,
+		      struct arena *arena, struct store_code_object *ret_objects);
+int read_event_type(struct connection_set *set, const char *tenant, const char *name,
+		    struct arena *arena, struct event_type_info *ret_info);
+
 /* read_hints.c */
 int read_list_services(struct connection_set *set, const char *tenant, size_t max,
 		       struct arena *arena, struct store_service **ret_services, size_t *ret_count);

@@ -23,6 +23,7 @@ struct series_search {
 	struct hash_table *active; /* uint32_t series -> struct activity */
 	/* uint32_t ID -> struct store_process * and struct store_host *; NULL: of another tenant */
 	struct hash_table *processes, *hosts;
+	struct hash_table *events; /* uint32_t number -> struct event_type_info * */
 	VEC_DEFINE(, uint32_t) ids;
 	VEC_DEFINE(, struct store_series) found;
 };
@@ -32,6 +33,7 @@ static void series_search_release(struct series_search *search)
 	(void)hash_table_free(search->active);
 	(void)hash_table_free(search->processes);
 	(void)hash_table_free(search->hosts);
+	(void)hash_table_free(search->events);
 	vec_release(&search->ids);
 	vec_release(&search->found);
 }
@@ -208,6 +210,48 @@ static int find_process(struct series_search *search, uint32_t id,
 	return 0;
 }
 
+/* Describes a type of table event_type. Its series exist only with it. */
+static int load_event(struct series_search *search, uint32_t type, struct event_type_info *ret_info)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(search->hearth, SQL_EVENT_TYPE_LOAD, &row, SQL_INT(type));
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	*ret_info = (struct event_type_info){
+		.type = (enum event_type)type,
+		.name = arena_copy_text(search->arena, sqlite_text(row, 0),
+					(size_t)sqlite3_column_bytes(row, 0)),
+		.unit = arena_copy_text(search->arena, sqlite_text(row, 1),
+					(size_t)sqlite3_column_bytes(row, 1)),
+		.kind = (enum event_value_kind)sqlite3_column_int(row, 2),
+	};
+	return ret_info->name && ret_info->unit ? 0 : -ENOMEM;
+}
+
+static int find_event(struct series_search *search, uint32_t type,
+		      const struct event_type_info **ret_info)
+{
+	struct event_type_info **slot;
+	struct event_type_info *info;
+	int r;
+
+	*ret_info = event_type_info(type);
+	if (*ret_info)
+		return 0;
+	r = hash_table_insert(search->events, &type, (void **)&slot);
+	if (r == 1) {
+		info = arena_alloc(search->arena, sizeof(*info));
+		r = info ? load_event(search, type, info) : -ENOMEM;
+		*slot = info;
+	}
+	if (r < 0)
+		return r;
+	*ret_info = *slot;
+	return 0;
+}
+
 static int add_series(struct series_search *search, uint32_t id)
 {
 	const struct store_series_query *query = search->query;
@@ -237,6 +281,12 @@ static int add_series(struct series_search *search, uint32_t id)
 		return r;
 	if (!process || (query->service && strcmp(process->name, query->service) != 0))
 		return 0;
+	r = find_event(search, series.type, &series.event);
+	if (r == 0)
+		r = codec_read_labels(sqlite_blob(row, 8), search->arena, &series.labels,
+				      &series.n_labels);
+	if (r < 0)
+		return r;
 	series.process = process;
 	series.thread_name = arena_copy_text(search->arena, sqlite_text(row, 3),
 					     (size_t)sqlite3_column_bytes(row, 3));
@@ -255,6 +305,8 @@ static int search_series(struct series_search *search)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->processes);
 	if (r == 0)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->hosts);
+	if (r == 0)
+		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->events);
 	if (r == 0)
 		r = collect_activity(search);
 	/* After the day files, because hearth.db gets a series before they do. */

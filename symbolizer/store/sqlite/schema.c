@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes on the tables: text_set has the sets that many processes share (mapped paths, labels), each
- * once. A stack is a leaf in the prefix tree of nodes, and the parent of a node has a smaller ID.
- * "frame" is kind | executable << 3. The "address" of a KERNEL_NAMED frame is the ID of its
+ * Notes on the tables: text_set has the sets that many processes or series share (mapped paths,
+ * labels), each once. A stack is a leaf in the prefix tree of nodes, and the parent of a node has a
+ * smaller ID. "frame" is kind | object << 8; an object is the ID of an executable, or with
+ * FRAME_CODE_OBJECT of a code_object. The "address" of a KERNEL_NAMED frame is the ID of its
  * named_frame. The unique index of process begins with the name, because queries search by it.
+ * event_type has the types that are not in common/event_type.h.
  *
- * Executables and named frames belong to a tenant, and so do the stacks that refer to them: a
- * definition by an agent of one tenant must not rename an executable of another.
+ * Executables, code objects, event types and named frames belong to a tenant, and so do the stacks
+ * and series that refer to them: a definition by an agent of one tenant must not rename an
+ * executable of another.
  */
 
 #include "symbolizer/store/sqlite/schema.h"
@@ -19,7 +22,7 @@
 #include "symbolizer/sqlite/sqlite_schema.h"
 
 /* Formats of the files (SQLite's user_version). */
-#define HEARTH_FORMAT 2
+#define HEARTH_FORMAT 3
 #define DAY_FORMAT    1
 
 /* In KiB. New stacks change pages all over the index of their hashes, which are random. */
@@ -27,6 +30,42 @@
 
 /* In KiB. A query reads the nodes of thousands of stacks, which are spread over the file. */
 #define READER_PRAGMAS "PRAGMA query_only=1; PRAGMA cache_size=-16384;"
+
+/* Tables of which format 3 changed the columns. */
+#define SERIES_TABLE                                                                               \
+	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"                    \
+	" type INTEGER NOT NULL, tid INTEGER NOT NULL, cpu INTEGER NOT NULL,"                      \
+	" period_ns INTEGER NOT NULL, thread_name TEXT NOT NULL, host INTEGER NOT NULL,"           \
+	" labels INTEGER NOT NULL,"                                                                \
+	" UNIQUE(process, type, tid, cpu, period_ns, thread_name, labels));"                       \
+	"CREATE INDEX series_type ON series(type);"
+
+#define NODE_TABLE                                                                                 \
+	"CREATE TABLE node(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL,"                       \
+	" frame INTEGER NOT NULL, address INTEGER NOT NULL, UNIQUE(parent, frame, address));"
+
+/* Tables that format 3 added. */
+#define FORMAT_3_TABLES                                                                            \
+	"CREATE TABLE code_object(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,"                \
+	" hash BLOB NOT NULL, language TEXT NOT NULL, function TEXT NOT NULL,"                     \
+	" qualified_name TEXT NOT NULL, file TEXT NOT NULL, first_line INTEGER NOT NULL,"          \
+	" line_table BLOB NOT NULL, UNIQUE(tenant, hash));"                                        \
+	"CREATE TABLE event_type(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,"                 \
+	" name TEXT NOT NULL, unit TEXT NOT NULL, kind INTEGER NOT NULL, UNIQUE(tenant, name));"
+
+/*
+ * Format 2 has frame = kind | executable << 3 in nodes, and series without labels. Rows are copied,
+ * because an update in place would violate the unique index of node for a moment.
+ */
+static const char convert_from_2[] =
+	"ALTER TABLE node RENAME TO old_node;" NODE_TABLE
+	"INSERT INTO node SELECT id, parent, (frame & 7) | ((frame >> 3) << 8), address"
+	" FROM old_node ORDER BY id;"
+	"DROP TABLE old_node;"
+	"ALTER TABLE series RENAME TO old_series; DROP INDEX series_type;" SERIES_TABLE
+	"INSERT INTO series SELECT id, process, type, tid, cpu, period_ns, thread_name, host, 0"
+	" FROM old_series ORDER BY id;"
+	"DROP TABLE old_series;" FORMAT_3_TABLES;
 
 static const char hearth_tables[] =
 	"CREATE TABLE identity(store BLOB NOT NULL);"
@@ -50,16 +89,9 @@ static const char hearth_tables[] =
 	" host INTEGER NOT NULL, pid INTEGER NOT NULL, start_time_ns INTEGER NOT NULL,"
 	" main_executable INTEGER NOT NULL, parent_pid INTEGER NOT NULL, flags INTEGER NOT NULL,"
 	" executable_path TEXT NOT NULL, paths INTEGER NOT NULL, labels INTEGER NOT NULL,"
-	" UNIQUE(name, host, pid, start_time_ns, main_executable));"
-	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
-	" type INTEGER NOT NULL, tid INTEGER NOT NULL, cpu INTEGER NOT NULL,"
-	" period_ns INTEGER NOT NULL, thread_name TEXT NOT NULL, host INTEGER NOT NULL,"
-	" UNIQUE(process, type, tid, cpu, period_ns, thread_name));"
-	"CREATE INDEX series_type ON series(type);"
+	" UNIQUE(name, host, pid, start_time_ns, main_executable));" SERIES_TABLE FORMAT_3_TABLES
 	"CREATE TABLE label_name(tenant INTEGER NOT NULL, name TEXT NOT NULL,"
-	" PRIMARY KEY(tenant, name)) WITHOUT ROWID;"
-	"CREATE TABLE node(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL,"
-	" frame INTEGER NOT NULL, address INTEGER NOT NULL, UNIQUE(parent, frame, address));"
+	" PRIMARY KEY(tenant, name)) WITHOUT ROWID;" NODE_TABLE
 	"CREATE TABLE stack(id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL,"
 	" cut INTEGER NOT NULL);"
 	"CREATE TABLE stack_hash(tenant INTEGER NOT NULL, hash BLOB NOT NULL,"
@@ -165,9 +197,14 @@ int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
 
 static int make_hearth_tables(struct sqlite_db *db, int found, const void *arg)
 {
-	(void)found;
 	(void)arg;
-	return sqlite_db_run(db, hearth_tables);
+	if (found == 0)
+		return sqlite_db_run(db, hearth_tables);
+	if (found != HEARTH_FORMAT - 1)
+		return -ENOTSUP;
+	log_info("converting '%s' from format %d to %d, which takes about a minute per gigabyte",
+		 sqlite3_db_filename(db->handle, "main"), found, HEARTH_FORMAT);
+	return sqlite_db_run(db, convert_from_2);
 }
 
 static int make_day_tables(struct sqlite_db *db, int found, const void *arg)
@@ -207,6 +244,7 @@ int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
 {
 	static const struct sqlite_schema schema = {
 		.version = HEARTH_FORMAT,
+		.newest = HEARTH_FORMAT - 1,
 		.make = make_hearth_tables,
 	};
 	scoped(sqlite_db_freep) struct sqlite_db *db = NULL;

@@ -35,8 +35,12 @@ enum number_kind {
 	NUMBER_PROCESS = 2,
 	NUMBER_SERIES = 3,
 	NUMBER_STACK = 4,
+	NUMBER_CODE_OBJECT = 5,
 	NUMBER_KIND_END,
 };
+
+/* node.frame: the kind of a frame in the lowest bits, above it its object. */
+#define NODE_KIND_BITS 8
 
 /* Bits of process.flags. */
 #define PROCESS_KERNEL_THREAD  1

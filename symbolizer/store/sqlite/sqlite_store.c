@@ -116,6 +116,22 @@ static int operation_load_executables(struct store *store, const uint32_t *ids, 
 	return read_executables(reader.set, ids, count, arena, ret_executables);
 }
 
+static int operation_load_code_objects(struct store *store, const uint32_t *ids, size_t count,
+				       struct arena *arena, struct store_code_object *ret_objects)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_code_objects(reader.set, ids, count, arena, ret_objects);
+}
+
+static int operation_find_event_type(struct store *store, const char *tenant, const char *name,
+				     struct arena *arena, struct event_type_info *ret_info)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+
+	return read_event_type(reader.set, tenant, name, arena, ret_info);
+}
+
 static int operation_path_of(struct store *store, uint32_t process, uint32_t executable,
 			     struct arena *arena, const char **ret_path)
 {
@@ -275,6 +291,8 @@ static const struct store_operations sqlite_operations = {
 	.scan_counters = operation_scan_counters,
 	.load_stacks = operation_load_stacks,
 	.load_executables = operation_load_executables,
+	.load_code_objects = operation_load_code_objects,
+	.find_event_type = operation_find_event_type,
 	.path_of = operation_path_of,
 	.named_frame = operation_named_frame,
 	.list_hosts = operation_list_hosts,

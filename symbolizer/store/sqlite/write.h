@@ -5,8 +5,9 @@
  * Writes one batch. The steps:
  *
  *   resolve   looks up every number of the batch, or lists it as missing (write_resolve.c)
- *   define    adds new hosts, executables, processes, series and stacks to hearth.db
- *             (write_definitions.c, write_process.c, write_stacks.c)
+ *   define    adds new hosts, executables, processes, series, code objects and stacks to hearth.db
+ *             (write_definitions.c, write_process.c, write_series.c, write_code_objects.c,
+ *             write_stacks.c)
  *   append    adds a block to the file of each day that the batch overlaps (write_append.c)
  *
  * All steps run under the writer's lock. The cache of numbers changes only after the commit of
@@ -28,7 +29,7 @@
 /* The path of the last stored stack in the tree. The next stack shares its outermost frames. */
 struct stack_path {
 	uint32_t depth;
-	struct batch_frame frames[STACK_MAX_FRAMES]; /* root first; executable is a store ID */
+	struct batch_frame frames[STACK_MAX_FRAMES]; /* root first; object is a store ID */
 	uint64_t nodes[STACK_MAX_FRAMES];
 };
 
@@ -61,7 +62,8 @@ struct number_entry {
 	uint64_t id;               /* store ID; 0: none yet, or an empty definition */
 	uint32_t ordinal_plus_one; /* stacks: index in write.stack_numbers + 1; 0: no row uses it */
 	bool known;                /* hearth.db has the number, with this ID */
-	const struct executable_id *identity; /* executables: NULL until it is needed */
+	/* executables and code objects: NULL until it is needed */
+	const struct executable_id *identity;
 };
 
 /* Consecutive rows of one series. */
@@ -132,9 +134,28 @@ int write_find_named_frame(struct write *write, uint64_t key, uint64_t *ret_id, 
 int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id,
 		     bool *ret_applied);
 
+/* For kinds that do not change: writes only if hearth.db has another ID. */
+int write_set_number_once(struct write *write, enum number_kind kind, uint32_t number, uint64_t id);
+
+/* Finds or adds a set of texts. */
+int write_text_set(struct write *write, struct bytes_view content, uint64_t *ret_id);
+
+/* The text set of these labels; *ret_id is 0 without labels. */
+int write_labels(struct write *write, const struct label *labels, uint32_t n_labels,
+		 uint64_t *ret_id);
+
+/* For messages about a label in a filter that no series has. Begin the transaction before. */
+int write_label_names(struct write *write, const struct label *labels, uint32_t n_labels);
+
+/* The identity of a code object that the batch defines or that is known. */
+int write_code_object_identity(struct write *write, uint32_t number,
+			       const struct executable_id **ret_identity);
+
 /* Adds all definitions of the batch. Leaves the transaction open. */
 int write_define(struct write *write);
 int write_define_process(struct write *write, const struct batch_process *process);
+int write_define_series(struct write *write, const struct batch_series *series);
+int write_define_code_object(struct write *write, const struct batch_code_object *object);
 int write_define_stacks(struct write *write);
 
 /* Call it after the commit: updates the cache, and sets stack_ids and runs for append. */

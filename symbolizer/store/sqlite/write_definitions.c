@@ -141,8 +141,7 @@ int write_set_number(struct write *write, enum number_kind kind, uint32_t number
 			(struct learned_number){ .kind = kind, .number = number, .id = id });
 }
 
-/* For kinds that do not change: writes only if hearth.db has another ID. */
-static int set_number_once(struct write *write, enum number_kind kind, uint32_t number, uint64_t id)
+int write_set_number_once(struct write *write, enum number_kind kind, uint32_t number, uint64_t id)
 {
 	const struct number_entry *entry = write_number(write, kind, number);
 	bool applied;
@@ -269,7 +268,7 @@ static int define_executable(struct write *write, const struct batch_executable 
 	}
 	if (r < 0)
 		return r;
-	return set_number_once(write, NUMBER_EXECUTABLE, executable->number, row.id);
+	return write_set_number_once(write, NUMBER_EXECUTABLE, executable->number, row.id);
 }
 
 static int add_named_frame(struct write *write, int64_t tenant, uint64_t key, uint64_t *ret_id)
@@ -324,61 +323,6 @@ static int define_named_frames(struct write *write)
 	return r;
 }
 
-/* 1 found, 0 not. */
-static int find_series_row(struct write *write, const struct batch_series *series, uint64_t process,
-			   uint64_t *ret_id)
-{
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r;
-
-	r = sqlite_query(write->hearth, SQL_SERIES_FIND, &row, SQL_INT(process),
-			 SQL_INT(series->type), SQL_INT(series->tid), SQL_INT(series->cpu),
-			 SQL_INT(series->period_ns), SQL_TEXT(series->thread_name));
-	if (r > 0)
-		*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
-	return r;
-}
-
-static int add_series_row(struct write *write, const struct batch_series *series, uint64_t process,
-			  uint64_t *ret_id)
-{
-	int r;
-
-	r = write_begin(write);
-	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_SERIES_ADD, SQL_INT(process),
-			       SQL_INT(series->type), SQL_INT(series->tid), SQL_INT(series->cpu),
-			       SQL_INT(series->period_ns), SQL_TEXT(series->thread_name),
-			       SQL_INT(write->host));
-	if (r < 0)
-		return r;
-	*ret_id = (uint64_t)sqlite_last_id(write->hearth);
-	/*
-	 * Before the commit, because it may fail. If the row is rolled back, the next series gets
-	 * its ID and sets the host again.
-	 */
-	return store_state_set_series_host(write->writer->state, (uint32_t)*ret_id, write->host);
-}
-
-static int define_series(struct write *write, const struct batch_series *series)
-{
-	const struct number_entry *process;
-	uint64_t id = 0;
-	int r = 0;
-
-	/* EVENT_NONE: the agent no longer has the definition. Its rows are only counted. */
-	if (series->type != EVENT_NONE) {
-		process = write_number(write, NUMBER_PROCESS, series->process);
-		assert(process);
-		r = find_series_row(write, series, process->id, &id);
-		if (r == 0)
-			r = add_series_row(write, series, process->id, &id);
-	}
-	if (r < 0)
-		return r;
-	return set_number_once(write, NUMBER_SERIES, series->number, id);
-}
-
 int write_define(struct write *write)
 {
 	const struct batch *batch = write->batch;
@@ -392,7 +336,9 @@ int write_define(struct write *write)
 	for (uint32_t i = 0; i < batch->n_processes && r == 0; i++)
 		r = write_define_process(write, &batch->processes[i]);
 	for (uint32_t i = 0; i < batch->n_series && r == 0; i++)
-		r = define_series(write, &batch->series[i]);
+		r = write_define_series(write, &batch->series[i]);
+	for (uint32_t i = 0; i < batch->n_code_objects && r == 0; i++)
+		r = write_define_code_object(write, &batch->code_objects[i]);
 	if (r == 0)
 		r = define_named_frames(write);
 	if (r == 0)

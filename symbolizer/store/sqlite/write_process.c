@@ -38,7 +38,7 @@ static int find_text_set(struct sqlite_db *hearth, const struct hash128 *hash,
 	return sqlite3_column_int(row, 1) ? 1 : 2;
 }
 
-static int intern_text_set(struct write *write, struct bytes_view content, uint64_t *ret_id)
+int write_text_set(struct write *write, struct bytes_view content, uint64_t *ret_id)
 {
 	struct hash128 hash = hash128_of(content.data, content.size);
 	int r = 2;
@@ -96,33 +96,33 @@ static int intern_paths(struct write *write, const struct batch_process *process
 	codec_add_paths(content, paths, count);
 	if (bytes_error(content) < 0)
 		return bytes_error(content);
-	return intern_text_set(write, bytes_view_of(content), ret_id);
+	return write_text_set(write, bytes_view_of(content), ret_id);
 }
 
-static int intern_labels(struct write *write, const struct batch_process *process, uint64_t *ret_id)
+int write_labels(struct write *write, const struct label *labels, uint32_t n_labels,
+		 uint64_t *ret_id)
 {
 	struct bytes *content = &write->writer->buffer;
 
 	*ret_id = 0;
-	if (process->n_labels == 0)
+	if (n_labels == 0)
 		return 0;
 	bytes_clear(content);
-	codec_add_labels(content, process->labels, process->n_labels);
+	codec_add_labels(content, labels, n_labels);
 	if (bytes_error(content) < 0)
 		return bytes_error(content);
-	return intern_text_set(write, bytes_view_of(content), ret_id);
+	return write_text_set(write, bytes_view_of(content), ret_id);
 }
 
-/* For messages about a label in a filter that no series has. */
-static int add_label_names(struct write *write, const struct batch_process *process)
+int write_label_names(struct write *write, const struct label *labels, uint32_t n_labels)
 {
 	int64_t tenant = 0;
 	int r;
 
-	r = process->n_labels > 0 ? write_tenant(write, &tenant) : 0;
-	for (uint32_t i = 0; i < process->n_labels && r == 0; i++)
+	r = n_labels > 0 ? write_tenant(write, &tenant) : 0;
+	for (uint32_t i = 0; i < n_labels && r == 0; i++)
 		r = sqlite_run(write->hearth, SQL_LABEL_NAME_ADD, SQL_INT(tenant),
-			       SQL_TEXT(process->labels[i].name));
+			       SQL_TEXT(labels[i].name));
 	return r;
 }
 
@@ -175,7 +175,7 @@ static int add_process(struct write *write, const struct batch_process *process,
 		return r;
 	row->id = (uint64_t)sqlite_last_id(write->hearth);
 	write->n_new_processes++;
-	return add_label_names(write, process);
+	return write_label_names(write, process->labels, process->n_labels);
 }
 
 static int update_process(struct write *write, const struct process_row *row)
@@ -202,7 +202,7 @@ int write_define_process(struct write *write, const struct batch_process *proces
 	assert(entry);
 	r = intern_paths(write, process, &row.paths);
 	if (r == 0)
-		r = intern_labels(write, process, &row.labels);
+		r = write_labels(write, process->labels, process->n_labels, &row.labels);
 	if (r == 0)
 		r = find_process(write, process, &row, &row.id, &same);
 	if (r == 0)
@@ -215,6 +215,6 @@ int write_define_process(struct write *write, const struct batch_process *proces
 	if (r == 0 && applied && !same)
 		r = update_process(write, &row);
 	if (r == 0 && applied && !same)
-		r = add_label_names(write, process);
+		r = write_label_names(write, process->labels, process->n_labels);
 	return r;
 }

@@ -84,6 +84,15 @@ static int use_executable(struct write *write, uint32_t number)
 	return number == 0 ? 0 : use_number(write, NUMBER_EXECUTABLE, number, &entry);
 }
 
+static int use_object(struct write *write, uint32_t object)
+{
+	struct number_entry *entry;
+
+	if (object & FRAME_CODE_OBJECT)
+		return use_number(write, NUMBER_CODE_OBJECT, object & ~FRAME_CODE_OBJECT, &entry);
+	return use_executable(write, object);
+}
+
 static int collect_definitions(struct write *write)
 {
 	const struct batch *batch = write->batch;
@@ -95,6 +104,8 @@ static int collect_definitions(struct write *write)
 		r = define_number(write, NUMBER_PROCESS, batch->processes[i].number);
 	for (uint32_t i = 0; i < batch->n_series && r == 0; i++)
 		r = define_number(write, NUMBER_SERIES, batch->series[i].number);
+	for (uint32_t i = 0; i < batch->n_code_objects && r == 0; i++)
+		r = define_number(write, NUMBER_CODE_OBJECT, batch->code_objects[i].number);
 	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++)
 		r = define_number(write, NUMBER_STACK, batch->stacks[i].number);
 	return r;
@@ -117,12 +128,12 @@ static int use_numbers_of_definitions(struct write *write)
 			r = use_number(write, NUMBER_PROCESS, batch->series[i].process, &entry);
 	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++)
 		for (uint32_t k = 0; k < batch->stacks[i].n_frames && r == 0; k++) {
-			uint32_t number = batch->stacks[i].frames[k].executable;
+			uint32_t object = batch->stacks[i].frames[k].object;
 
 			/* Most frames have the same executable as their neighbour. */
-			if (number != last)
-				r = use_executable(write, number);
-			last = number;
+			if (object != last)
+				r = use_object(write, object);
+			last = object;
 		}
 	return r;
 }

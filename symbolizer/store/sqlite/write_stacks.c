@@ -56,7 +56,28 @@ static void hash_frame(struct bytes *input, const struct batch_frame *frame,
 	(void)bytes_append(input, address, sizeof(address));
 }
 
-/* Hashes @stack. Fills @path with its frames, root first, with store IDs of executables. */
+/* The identity of the frame's object, and its reference in the store. */
+static int object_of(struct write *write, const struct batch_frame *frame,
+		     const struct executable_id **ret_identity, uint32_t *ret_object)
+{
+	const struct number_entry *entry;
+	uint64_t id;
+	int r;
+
+	if (frame->object & FRAME_CODE_OBJECT) {
+		entry = write_number(write, NUMBER_CODE_OBJECT, frame->object & ~FRAME_CODE_OBJECT);
+		assert(entry);
+		r = write_code_object_identity(write, frame->object & ~FRAME_CODE_OBJECT,
+					       ret_identity);
+		*ret_object = entry->id != 0 ? FRAME_CODE_OBJECT | (uint32_t)entry->id : 0;
+		return r;
+	}
+	r = identity_of(write, frame->object, ret_identity, &id);
+	*ret_object = (uint32_t)id;
+	return r;
+}
+
+/* Hashes @stack. Fills @path with its frames, root first, with store IDs of objects. */
 static int hash_stack(struct write *write, const struct batch_stack *stack,
 		      struct batch_frame *path, struct hash128 *ret_hash)
 {
@@ -71,17 +92,17 @@ static int hash_stack(struct write *write, const struct batch_stack *stack,
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		const struct batch_frame *frame = &stack->frames[i];
 		const struct executable_id *identity = &none;
-		uint64_t id = 0;
+		uint32_t object = 0;
 
-		if (frame->executable != 0) {
-			r = identity_of(write, frame->executable, &identity, &id);
+		if (frame->object != 0) {
+			r = object_of(write, frame, &identity, &object);
 			if (r < 0)
 				return r;
 		}
 		hash_frame(input, frame, identity);
 		path[stack->n_frames - 1 - i] = (struct batch_frame){
 			.kind = frame->kind,
-			.executable = (uint32_t)id,
+			.object = object,
 			.address = frame->address,
 		};
 	}
@@ -92,7 +113,7 @@ static int hash_stack(struct write *write, const struct batch_stack *stack,
 
 static bool is_same_frame(const struct batch_frame *a, const struct batch_frame *b)
 {
-	return a->kind == b->kind && a->executable == b->executable && a->address == b->address;
+	return a->kind == b->kind && a->object == b->object && a->address == b->address;
 }
 
 /* 1 found, 0 not. */
@@ -103,7 +124,7 @@ static int find_node(struct sqlite_db *hearth, uint64_t parent, const struct bat
 	int r;
 
 	r = sqlite_query(hearth, SQL_NODE_FIND, &row, SQL_INT(parent),
-			 SQL_INT(frame->kind | (uint64_t)frame->executable << 3),
+			 SQL_INT(frame->kind | (uint64_t)frame->object << NODE_KIND_BITS),
 			 SQL_INT(frame->address));
 	if (r > 0)
 		*ret_node = (uint64_t)sqlite3_column_int64(row, 0);
@@ -116,7 +137,7 @@ static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batc
 	int r;
 
 	r = sqlite_run(hearth, SQL_NODE_ADD, SQL_INT(parent),
-		       SQL_INT(frame->kind | (uint64_t)frame->executable << 3),
+		       SQL_INT(frame->kind | (uint64_t)frame->object << NODE_KIND_BITS),
 		       SQL_INT(frame->address));
 	if (r == 0)
 		*ret_node = (uint64_t)sqlite_last_id(hearth);

@@ -153,6 +153,10 @@ static int report_missing(const struct write *write, struct arena *arena,
 		r = copy_missing(arena, write->missing[NUMBER_EXECUTABLE].items,
 				 write->missing[NUMBER_EXECUTABLE].count, &missing.executables,
 				 &missing.n_executables);
+	if (r == 0)
+		r = copy_missing(arena, write->missing[NUMBER_CODE_OBJECT].items,
+				 write->missing[NUMBER_CODE_OBJECT].count, &missing.code_objects,
+				 &missing.n_code_objects);
 	if (r < 0)
 		return r;
 	*ret_missing = missing;

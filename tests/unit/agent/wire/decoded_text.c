@@ -68,7 +68,7 @@ static void text_tables(const struct batch *batch, struct bytes *out)
 
 		(void)bytes_append_format(out, "stack %u %u\n", stack->number, stack->cut);
 		for (uint32_t k = 0; k < stack->n_frames; k++)
-			text_frame(out, stack->frames[k].kind, stack->frames[k].executable,
+			text_frame(out, stack->frames[k].kind, stack->frames[k].object,
 				   stack->frames[k].address);
 	}
 	for (uint32_t i = 0; i < batch->n_rows; i++)

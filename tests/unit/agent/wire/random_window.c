@@ -165,7 +165,7 @@ static void random_definitions(struct source *source, struct window *window)
 
 static struct window_frame random_frame(struct source *source)
 {
-	uint8_t kind = (uint8_t)(1 + below(source, FRAME_KIND_END - 1));
+	uint8_t kind = (uint8_t)(1 + below(source, FRAME_KERNEL_NAMED));
 
 	return (struct window_frame){
 		.kind = kind,

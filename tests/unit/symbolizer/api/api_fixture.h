@@ -115,8 +115,8 @@ static const struct fake_row {
 
 static const struct store_frame fake_frames[] = {
 	{ .kind = FRAME_KERNEL_NAMED, .address = FAKE_NAME_KEY },
-	{ .kind = FRAME_NATIVE, .executable = 1, .address = 0x1000 },
-	{ .kind = FRAME_NATIVE, .executable = 1, .address = 0x2000 },
+	{ .kind = FRAME_NATIVE, .object = 1, .address = 0x1000 },
+	{ .kind = FRAME_NATIVE, .object = 1, .address = 0x2000 },
 };
 
 static inline int fake_error(struct store *store)

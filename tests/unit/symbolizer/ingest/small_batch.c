@@ -34,6 +34,50 @@ struct batch_builder *small_batch(void)
 	return builder;
 }
 
+struct batch_builder *small_batch_2(void)
+{
+	struct batch_builder *builder = batch_builder_new(7, 1000, 3, OPENED, CLOSED);
+	struct executable_id libc = test_build_id(1);
+	const struct batch_frame frames[] = {
+		{ FRAME_KERNEL_CODE, FRAME_CODE_OBJECT | 2, 0 },
+		{ FRAME_PYTHON, FRAME_CODE_OBJECT | 1, 42 },
+		{ UNKNOWN_KIND, 1, 0x2000 },
+		{ UNKNOWN_KIND, FRAME_CODE_OBJECT | 1, 7 },
+		{ FRAME_NATIVE, 1, 0x1000 },
+		{ FRAME_ANONYMOUS, 0, UINT64_MAX },
+	};
+	static const uint8_t lines[] = { 1, 2, 3 };
+
+	batch_builder_use_format_2(builder);
+	batch_builder_executable(builder, 1, &libc, "libc.so.6", ROLE_USER);
+	batch_builder_process(builder, 1, 4711, 99, "train", 1);
+	batch_builder_series(builder, 1, 1, 4711, "train", EVENT_ON_CPU, 10 * NSEC_PER_MSEC);
+	batch_builder_described_series(builder, 2, 1, 4712,
+				       &(struct batch_event_type){ .name = "page-faults",
+								   .unit = "events",
+								   .kind = EVENT_VALUE_SUM });
+	batch_builder_series_label(builder, "stream", "3");
+	batch_builder_series_label(builder, "device", "gpu0");
+	batch_builder_code_object(builder, &(struct batch_code_object){
+						   .number = 1,
+						   .language = "python",
+						   .function = "step",
+						   .qualified_name = "Model.step",
+						   .file = "/app/model.py",
+						   .first_line = 17,
+						   .line_table = { lines, sizeof(lines) },
+					   });
+	batch_builder_code_object(builder, &(struct batch_code_object){ .number = 2,
+									.language = "bpf",
+									.function = "bpf_prog_1",
+									.qualified_name = "",
+									.file = "" });
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, frames, ARRAY_SIZE(frames));
+	batch_builder_row(builder, 1, 1, OPENED, 1);
+	batch_builder_row(builder, 2, 1, OPENED, 0);
+	return builder;
+}
+
 int decode_message(const Hearth__V1__Batch *message, struct arena *arena, struct batch *batch,
 		   char reason[DECODE_MESSAGE_SIZE])
 {

@@ -13,6 +13,13 @@
 
 struct batch_builder *small_batch(void);
 
+/*
+ * The same in format 2, with code objects, labels of a series, an event type and a frame kind that
+ * the server does not know.
+ */
+#define UNKNOWN_KIND 19
+struct batch_builder *small_batch_2(void);
+
 /* Packs, compresses and decodes @message. */
 int decode_message(const Hearth__V1__Batch *message, struct arena *arena, struct batch *batch,
 		   char reason[DECODE_MESSAGE_SIZE]);

@@ -292,8 +292,8 @@ static inline uint32_t read_frames(const char *text, struct store_frame frames[F
 		assert_in_range(count, 0, FIXTURE_MAX_FRAMES - 1);
 		frames[count++] =
 			(struct store_frame){ .kind = number_of(kind, kinds, ARRAY_SIZE(kinds)),
-					      .executable = number_of(executable, executables,
-								      ARRAY_SIZE(executables)),
+					      .object = number_of(executable, executables,
+								  ARRAY_SIZE(executables)),
 					      .address = address };
 		text += length;
 		text += *text == ' ';

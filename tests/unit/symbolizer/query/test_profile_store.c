@@ -284,19 +284,18 @@ static void brute_force(const struct fixture *fixture, uint64_t from_slot, uint6
 		for (uint32_t k = stack->n_frames; k-- > 0;) {
 			const struct batch_frame *frame = &stack->frames[k];
 			unsigned int function =
-				(unsigned int)(frame->address - 0x1000 * frame->executable) / 0x100;
+				(unsigned int)(frame->address - 0x1000 * frame->object) / 0x100;
 
-			if (frame->executable == EXE_APP && app_named)
+			if (frame->object == EXE_APP && app_named)
 				used += (size_t)snprintf(path + used, sizeof(path) - used, ";f%u",
 							 function);
-			else if (frame->executable == EXE_LIB && lib_named)
+			else if (frame->object == EXE_LIB && lib_named)
 				used += (size_t)snprintf(path + used, sizeof(path) - used,
 							 ";[l] g%u", function);
 			else
 				used += (size_t)snprintf(path + used, sizeof(path) - used, ";[%s]",
-							 frame->executable == EXE_APP
-								 ? "/usr/bin/app"
-								 : "/lib/libx.so");
+							 frame->object == EXE_APP ? "/usr/bin/app"
+										  : "/lib/libx.so");
 		}
 		add_path(sums, path, row->value * PERIOD_NS);
 	}

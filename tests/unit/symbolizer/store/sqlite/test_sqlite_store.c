@@ -121,8 +121,8 @@ static void stacks_are_loaded_leaf_first(void **state)
 		assert_int_equal(stacks[2].n_frames, 0);
 		assert_int_equal(stacks[3].n_frames, 0);
 	}
-	assert_ok(store_load_executables(store, &stacks[0].frames[0].executable, 1, arena,
-					 &executable));
+	assert_ok(
+		store_load_executables(store, &stacks[0].frames[0].object, 1, arena, &executable));
 	assert_string_equal(executable.name, "server");
 	assert_int_equal(executable.n_segments, 1);
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);

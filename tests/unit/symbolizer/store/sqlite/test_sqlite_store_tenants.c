@@ -110,7 +110,7 @@ static void a_tenant_cannot_rename_an_executable_of_another(void **state)
 			     stack_of_tenant(fixture, "shop", &stacks[1]));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(stacks[i].n_frames, 2);
-		executables[i] = executable_of(fixture, stacks[i].frames[1].executable);
+		executables[i] = executable_of(fixture, stacks[i].frames[1].object);
 	}
 	assert_string_equal(executables[0].name, "nothing to see");
 	assert_int_equal(executables[0].segments[0].vaddr, 0x7000);
@@ -189,11 +189,11 @@ static void later_definitions_add_missing_attributes(void **state)
 
 	write_executable(fixture, "shop", 1, "", ROLE_USER, 0);
 	(void)stack_of_tenant(fixture, "shop", &stack);
-	executable = executable_of(fixture, stack.frames[1].executable);
+	executable = executable_of(fixture, stack.frames[1].object);
 	assert_int_equal(executable.n_segments, 0);
 
 	write_executable(fixture, "shop", 2, "[kernel]", ROLE_KERNEL, 0x400000);
-	executable = executable_of(fixture, stack.frames[1].executable);
+	executable = executable_of(fixture, stack.frames[1].object);
 	assert_string_equal(executable.name, "[kernel]");
 	assert_int_equal(executable.role, ROLE_KERNEL);
 	assert_int_equal(executable.n_segments, 1);
@@ -201,7 +201,7 @@ static void later_definitions_add_missing_attributes(void **state)
 
 	/* A process that maps the file of the kernel does not reset the role. */
 	write_executable(fixture, "shop", 3, "vmlinux", ROLE_USER, 0x9000);
-	executable = executable_of(fixture, stack.frames[1].executable);
+	executable = executable_of(fixture, stack.frames[1].object);
 	assert_string_equal(executable.name, "[kernel]");
 	assert_int_equal(executable.role, ROLE_KERNEL);
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);
