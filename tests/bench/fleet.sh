@@ -6,7 +6,7 @@
 #
 # The agents replay batches captured on this host: 90 % those of a mostly idle host with services,
 # 10 % those of a build. HEARTH_FLEET_AGENTS, HEARTH_FLEET_SECONDS and HEARTH_FLEET_BUILD_PCT change
-# the numbers. The first figures, with the largest number of agents, have no number in their names.
+# the numbers. The figures of the largest number of agents have no number in their names.
 . "$(dirname "$0")/figures.sh"
 . "$(dirname "$0")/fleet/loads.sh"
 . "$(dirname "$0")/fleet/captures.sh"

@@ -41,9 +41,11 @@ figure query.samples "$samples" samples
 figure query.disk_bytes "$(du -sb "$server_data" | cut -f1)" bytes
 start_server
 upload_symbols
+result=0
 say "asking; load of the host: $(cat /proc/loadavg)"
 "$HEARTH_BUILD/bin/query_bench" --server "$server_url" --hosts "$hosts" --from "$from" --to "$to" --service "$service" \
-	--seconds "$seconds" | tee "$work/answers"
+	--seconds "$seconds" | tee "$work/answers" || result=1
 figure query.rss_peak_bytes $(($(status_kib "$server_pid" VmHWM) * 1024)) bytes
 # The time of one whole answer, by the name of its aim.
 figure query.day_all_ms "$(sed -n 's/^query.p50_day_all_ms \([0-9.]*\) .*/\1/p' "$work/answers")" ms
+[ $result = 0 ] || fail "there is no answer to a question"

@@ -6,7 +6,8 @@
  *   query_bench --server URL --hosts N --from SECONDS --to SECONDS --service NAME [--seconds N]
  *
  * Each question is asked for about N seconds, at least MIN_ASKED times. The windows of 15 minutes
- * and the hosts are chosen randomly from those of the store, the same ones in every run.
+ * and the hosts are chosen randomly from those of the store, the same ones in every run. Exits with 1
+ * if there is no answer to one of the questions.
  */
 
 #include <argp.h>
@@ -209,7 +210,7 @@ int main(int argc, char **argv)
 	static const struct argp argp = { .options = argp_options, .parser = parse_option };
 	struct options options = { .seconds = 20 };
 	CURL *easy;
-	int r = 0;
+	int result = 0;
 
 	(void)argp_parse(&argp, argc, argv, 0, NULL, &options);
 	easy = curl_easy_init();
@@ -220,8 +221,9 @@ int main(int argc, char **argv)
 	(void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT, 300L);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(questions); i++)
-		r = ask(easy, &options, &questions[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
+		if (ask(easy, &options, &questions[i]) < 0)
+			result = 1;
 	curl_easy_cleanup(easy);
-	return r != 0;
+	return result;
 }

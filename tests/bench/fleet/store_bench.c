@@ -105,8 +105,9 @@ static double per_s(uint64_t count, uint64_t duration_ns)
 static int print_figures(const struct options *options, const struct store_fill_result *result,
 			 const struct store_peer_usage *peer)
 {
-	double n_samples = (double)result->n_samples;
-	double samples_per_row = n_samples / (double)MAX(result->n_rows, UINT64_C(1));
+	const struct store_fill_cost *all = &result->all, *steady = &result->steady;
+	double n_samples = (double)all->n_samples;
+	double samples_per_row = n_samples / (double)MAX(all->n_rows, UINT64_C(1));
 	uint64_t definitions, rows;
 	double ours, theirs;
 	int r;
@@ -114,19 +115,22 @@ static int print_figures(const struct options *options, const struct store_fill_
 	r = measure_files(options->data, &definitions, &rows);
 	if (r < 0)
 		return r;
-	ours = per_s(result->n_samples, result->wall_ns);
+	ours = per_s(all->n_samples, all->wall_ns);
 	theirs = per_s(peer->n_rows, peer->wall_ns) * samples_per_row;
 	figure(options, "hosts", options->n_hosts, "hosts");
 	figure(options, "minutes", (double)result->covered_ns / (60 * NSEC_PER_SEC),
 	       "minutes of batches");
 	figure(options, "samples", n_samples, "samples");
-	figure(options, "samples_per_batch", n_samples / (double)result->n_batches, "samples");
+	figure(options, "samples_per_batch", n_samples / (double)all->n_batches, "samples");
 	figure(options, "ingest_per_s", ours, "samples/s, decoded and stored on one core");
-	figure(options, "ingest_batches_per_s", per_s(result->n_batches, result->wall_ns),
-	       "batches/s");
-	figure(options, "ingest_cpu_per_s", per_s(result->n_samples, result->cpu_ns),
+	figure(options, "ingest_batches_per_s", per_s(all->n_batches, all->wall_ns), "batches/s");
+	figure(options, "ingest_cpu_per_s", per_s(all->n_samples, all->cpu_ns),
 	       "samples/s of CPU time");
-	figure(options, "decode_per_s", per_s(result->n_samples, result->decode_ns),
+	figure(options, "steady_per_s", per_s(steady->n_samples, steady->wall_ns),
+	       "samples/s, most definitions known");
+	figure(options, "steady_cpu_per_s", per_s(steady->n_samples, steady->cpu_ns),
+	       "samples/s of CPU time, most definitions known");
+	figure(options, "decode_per_s", per_s(all->n_samples, all->decode_ns),
 	       "samples/s of CPU time, decoding alone");
 	figure(options, "peer_table_per_s", theirs, "samples/s, rows without definitions");
 	figure(options, "ingest_ratio", ours / theirs, "x");
@@ -178,7 +182,7 @@ static int fill_only(const struct options *options, const struct capture *captur
 	if (r == 0)
 		printf("filled %llu %llu %llu\n", (unsigned long long)(from_ns / NSEC_PER_SEC),
 		       (unsigned long long)((from_ns + result.covered_ns) / NSEC_PER_SEC),
-		       (unsigned long long)result.n_samples);
+		       (unsigned long long)result.all.n_samples);
 	return r;
 }
 

@@ -118,11 +118,26 @@ static int make_bodies(struct fill *fill)
 	return r;
 }
 
+static void add_cost(struct store_fill_cost *sum, const struct store_fill_cost *cost)
+{
+	sum->n_batches += cost->n_batches;
+	sum->n_rows += cost->n_rows;
+	sum->n_samples += cost->n_samples;
+	sum->wall_ns += cost->wall_ns;
+	sum->cpu_ns += cost->cpu_ns;
+	sum->decode_ns += cost->decode_ns;
+}
+
 static int run_round(struct fill *fill, struct store *store, struct store_fill_result *result)
 {
 	const struct store_fill_options *options = fill->options;
 	const struct capture_batch *batch = &options->capture->batches[fill->position];
 	struct round round = { .store = store, .bodies = fill->bodies, .count = options->n_hosts };
+	struct store_fill_cost cost = {
+		.n_batches = options->n_hosts,
+		.n_rows = (uint64_t)batch->batch.n_rows * options->n_hosts,
+		.n_samples = batch->n_samples * options->n_hosts,
+	};
 	uint64_t wall_ns, used_ns;
 	int r;
 
@@ -133,12 +148,12 @@ static int run_round(struct fill *fill, struct store *store, struct store_fill_r
 	wall_ns = clock_monotonic_ns(&system_clock);
 	used_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	r = write_round(&round, options->n_threads);
-	result->wall_ns += clock_monotonic_ns(&system_clock) - wall_ns;
-	result->cpu_ns += cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns;
-	result->decode_ns += atomic_load(&round.decode_ns);
-	result->n_batches += options->n_hosts;
-	result->n_rows += (uint64_t)batch->batch.n_rows * options->n_hosts;
-	result->n_samples += batch->n_samples * options->n_hosts;
+	cost.wall_ns = clock_monotonic_ns(&system_clock) - wall_ns;
+	cost.cpu_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns;
+	cost.decode_ns = atomic_load(&round.decode_ns);
+	add_cost(&result->all, &cost);
+	if (fill->position >= options->capture->n_batches / 2)
+		add_cost(&result->steady, &cost);
 	return r;
 }
 
@@ -156,7 +171,7 @@ static bool is_finished(struct fill *fill, struct store_fill_result *result)
 		fill->lap++;
 	}
 	return result->covered_ns >= options->duration_ns ||
-	       (options->max_wall_ns && result->wall_ns >= options->max_wall_ns);
+	       (options->max_wall_ns && result->all.wall_ns >= options->max_wall_ns);
 }
 
 static int init(struct fill *fill, const struct store_fill_options *options)

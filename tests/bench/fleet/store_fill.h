@@ -19,12 +19,18 @@ struct store_fill_options {
 	uint64_t max_wall_ns; /* stops after this measured time; 0: no limit */
 };
 
-struct store_fill_result {
+struct store_fill_cost {
 	uint64_t n_batches, n_rows, n_samples;
+	uint64_t wall_ns;   /* of decoding and writing */
+	uint64_t cpu_ns;    /* of the whole process meanwhile */
+	uint64_t decode_ns; /* CPU time of decoding alone */
+};
+
+struct store_fill_result {
 	uint64_t covered_ns; /* of duration_ns */
-	uint64_t wall_ns;    /* of decoding and writing */
-	uint64_t cpu_ns;     /* of the whole process meanwhile */
-	uint64_t decode_ns;  /* CPU time of decoding alone */
+	struct store_fill_cost all;
+	/* Of the second half of each lap, when most definitions are known. */
+	struct store_fill_cost steady;
 };
 
 /* Called with each round of bodies after it was written, outside of the measured time. */
