@@ -6,8 +6,8 @@
  *   query_bench --server URL --hosts N --from SECONDS --to SECONDS --service NAME [--seconds N]
  *
  * Each question is asked for about N seconds, at least MIN_ASKED times. The windows of 15 minutes
- * and the hosts are chosen randomly from those of the store, the same ones in every run. Exits with 1
- * if there is no answer to one of the questions.
+ * and the hosts are chosen randomly from those of the store, the same ones in every run. Exits with
+ * 1 if there is no answer to one of the questions.
  */
 
 #include <argp.h>

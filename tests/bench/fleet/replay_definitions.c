@@ -7,7 +7,7 @@
 #include "tests/support/batch_builder.h"
 
 /* The tables with numbers. */
-enum table { EXECUTABLES, PROCESSES, SERIES, STACKS, TABLE_COUNT };
+enum table { EXECUTABLES, CODE_OBJECTS, PROCESSES, SERIES, STACKS, TABLE_COUNT };
 
 struct collector {
 	struct batch_builder *builder;
@@ -58,6 +58,20 @@ static void add_process(struct batch_builder *builder, const struct batch_proces
 		batch_builder_label(builder, process->labels[i].name, process->labels[i].value);
 }
 
+static void add_series(struct batch_builder *builder, const struct batch_series *series)
+{
+	if (series->described)
+		batch_builder_described_series(builder, series->number, series->process,
+					       series->tid, series->described);
+	else
+		batch_builder_series(builder, series->number, series->process, series->tid,
+				     series->thread_name, series->type, series->period_ns);
+	batch_builder_cpu(builder, series->cpu);
+	for (uint32_t i = 0; i < series->n_labels; i++)
+		batch_builder_series_label(builder, series->labels[i].name,
+					   series->labels[i].value);
+}
+
 static int add_tables(struct collector *collector, const struct batch *batch)
 {
 	struct batch_builder *builder = collector->builder;
@@ -74,14 +88,14 @@ static int add_tables(struct collector *collector, const struct batch *batch)
 			add_process(builder, &batch->processes[i]);
 	}
 	for (uint32_t i = 0; r >= 0 && i < batch->n_series; i++) {
-		const struct batch_series *series = &batch->series[i];
-
-		r = take(collector, SERIES, series->number);
+		r = take(collector, SERIES, batch->series[i].number);
 		if (r > 0)
-			batch_builder_series(builder, series->number, series->process, series->tid,
-					     series->thread_name, series->type, series->period_ns);
+			add_series(builder, &batch->series[i]);
+	}
+	for (uint32_t i = 0; r >= 0 && i < batch->n_code_objects; i++) {
+		r = take(collector, CODE_OBJECTS, batch->code_objects[i].number);
 		if (r > 0)
-			batch_builder_cpu(builder, series->cpu);
+			batch_builder_code_object(builder, &batch->code_objects[i]);
 	}
 	return MIN(r, 0);
 }
@@ -132,6 +146,9 @@ static int init(struct collector *collector, const Hearth__V1__BatchAnswer *unkn
 		return r;
 	r = want(wanted[EXECUTABLES], unknown->unknown_executables, unknown->n_unknown_executables);
 	if (r == 0)
+		r = want(wanted[CODE_OBJECTS], unknown->unknown_code_objects,
+			 unknown->n_unknown_code_objects);
+	if (r == 0)
 		r = want(wanted[PROCESSES], unknown->unknown_processes,
 			 unknown->n_unknown_processes);
 	if (r == 0)
@@ -151,6 +168,8 @@ int replay_definitions(const struct capture *capture, size_t n_batches,
 	int r;
 
 	collector.builder = batch_builder_new(0, 1, 1, BUILDER_BOOT_WALL_NS, BUILDER_BOOT_WALL_NS);
+	if (last->format == 2)
+		batch_builder_use_format_2(collector.builder);
 	r = init(&collector, unknown);
 	for (size_t i = n_batches; r == 0 && i-- > 0;) {
 		r = add_tables(&collector, &capture->batches[i].batch);

@@ -154,7 +154,8 @@ static int try_again(struct virtual_agent *agent, uint64_t now_ns)
 static bool has_unknown(const Hearth__V1__BatchAnswer *answer)
 {
 	return answer->n_unknown_stacks || answer->n_unknown_series ||
-	       answer->n_unknown_processes || answer->n_unknown_executables;
+	       answer->n_unknown_processes || answer->n_unknown_executables ||
+	       answer->n_unknown_code_objects;
 }
 
 static int define_unknown(struct virtual_agent *agent, const Hearth__V1__BatchAnswer *answer)

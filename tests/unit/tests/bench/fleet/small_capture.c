@@ -86,3 +86,41 @@ struct capture *small_capture(void)
 	bytes_release(&bodies[1]);
 	return capture;
 }
+
+static void build_format_2(struct bytes *body)
+{
+	const struct batch_event_type type = { "requests", "events", EVENT_VALUE_SUM };
+	const struct batch_frame frame = { FRAME_PYTHON, FRAME_CODE_OBJECT | 1, 7 };
+	struct batch_builder *builder =
+		batch_builder_new(9, 77, 1, WALL(0), WALL(5 * NSEC_PER_SEC));
+
+	batch_builder_use_format_2(builder);
+	batch_builder_process(builder, 1, 4711, 5 * NSEC_PER_SEC, "web", 0);
+	batch_builder_described_series(builder, 1, 1, 4711, &type);
+	batch_builder_series_label(builder, "queue", "mail");
+	batch_builder_code_object(builder, &(struct batch_code_object){
+						   .number = 1,
+						   .language = "python",
+						   .function = "handler",
+						   .qualified_name = "Mail.handler",
+						   .file = "mail.py",
+						   .first_line = 12,
+					   });
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, &frame, 1);
+	batch_builder_row(builder, 1, 1, WALL(NSEC_PER_SEC), 3);
+	batch_builder_finish(builder, body);
+}
+
+struct capture *small_capture_format_2(void)
+{
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct bytes_view view;
+	char message[CAPTURE_MESSAGE_SIZE];
+	struct capture *capture = NULL;
+
+	build_format_2(&body);
+	view = bytes_view_of(&body);
+	if (capture_from_bodies(&view, 1, &capture, message) < 0)
+		fail_msg("%s", message);
+	return capture;
+}

@@ -21,3 +21,10 @@
 
 void small_capture_bodies(struct bytes bodies[2]);
 struct capture *small_capture(void);
+
+/*
+ * A capture of one batch of format 2: code object 1 is function "handler" of "python", series 1 is
+ * of the event type "requests" with label "queue" = "mail", and the only frame of stack 1 is code
+ * object 1, position 7. The row has the value 3.
+ */
+struct capture *small_capture_format_2(void);

@@ -67,6 +67,16 @@ static struct batch decode_batch(struct replayed *replayed, const struct replay_
 	return decode(replayed, host, lap, replayed->capture->batches[index].message);
 }
 
+static void assert_same_frames(const struct batch_stack *a, const struct batch_stack *b)
+{
+	assert_int_equal(a->n_frames, b->n_frames);
+	for (uint32_t i = 0; i < a->n_frames; i++) {
+		assert_int_equal(a->frames[i].kind, b->frames[i].kind);
+		assert_int_equal(a->frames[i].object, b->frames[i].object);
+		assert_int_equal(a->frames[i].address, b->frames[i].address);
+	}
+}
+
 static void a_replayed_batch_has_the_rows_of_the_captured_one_at_its_own_time(void **state)
 {
 	struct replayed *replayed = *state;
@@ -88,12 +98,8 @@ static void a_replayed_batch_has_the_rows_of_the_captured_one_at_its_own_time(vo
 					0, 2 * SLOT_NS);
 		}
 		assert_int_equal(after.n_stacks, before->n_stacks);
-		for (uint32_t i = 0; i < after.n_stacks; i++) {
-			assert_int_equal(after.stacks[i].n_frames, before->stacks[i].n_frames);
-			assert_memory_equal(after.stacks[i].frames, before->stacks[i].frames,
-					    after.stacks[i].n_frames *
-						    sizeof(*after.stacks[i].frames));
-		}
+		for (uint32_t i = 0; i < after.n_stacks; i++)
+			assert_same_frames(&after.stacks[i], &before->stacks[i]);
 		assert_int_equal(after.sequence, 42);
 	}
 }
@@ -248,6 +254,35 @@ static void definitions_of_wanted_numbers_are_only_these(void **state)
 	assert_int_equal(some.stacks[0].frames[0].address, 0x3000);
 }
 
+static void definitions_of_format_2_keep_code_objects_event_types_and_labels(void **state)
+{
+	struct replayed *replayed = *state;
+	scoped(batch_builder_freep) struct batch_builder *builder = NULL;
+	Hearth__V1__BatchAnswer unknown = HEARTH__V1__BATCH_ANSWER__INIT;
+	Hearth__V1__Batch *message;
+	struct replay_host host;
+	struct batch some;
+
+	(void)capture_free(replayed->capture);
+	replayed->capture = small_capture_format_2();
+	host = host_of(replayed, 3);
+	unknown.unknown_code_objects = unknown.unknown_series = unknown.unknown_stacks =
+		(uint32_t[]){ 1 };
+	unknown.n_unknown_code_objects = unknown.n_unknown_series = unknown.n_unknown_stacks = 1;
+	assert_ok(replay_definitions(replayed->capture, 1, &unknown, &builder, &message));
+	some = decode(replayed, &host, 0, message);
+	assert_int_equal(some.n_processes, 0);
+	assert_int_equal(some.n_code_objects, 1);
+	assert_string_equal(some.code_objects[0].qualified_name, "Mail.handler");
+	assert_int_equal(some.n_series, 1);
+	assert_string_equal(some.series[0].described->name, "requests");
+	assert_string_equal(some.series[0].labels[0].value, "mail");
+	assert_int_equal(some.n_stacks, 1);
+	assert_int_equal(some.stacks[0].frames[0].object, FRAME_CODE_OBJECT | 1);
+	assert_int_equal(some.stacks[0].frames[0].address, 7);
+	assert_int_equal(decode_batch(replayed, &host, 0, 0).rows[0].value, 3);
+}
+
 #define replay_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -262,6 +297,7 @@ int main(void)
 		replay_test(encoding_leaves_the_capture_unchanged),
 		replay_test(definitions_are_the_last_ones_before_a_place_of_the_capture),
 		replay_test(definitions_of_wanted_numbers_are_only_these),
+		replay_test(definitions_of_format_2_keep_code_objects_event_types_and_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
