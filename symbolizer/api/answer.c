@@ -137,6 +137,8 @@ static void count_query(struct api_context *context, const struct profile_reques
 		api_count(context, API_METRIC_QUERIES_EMPTY, 1);
 	} else if (r == -EINVAL) {
 		api_count(context, API_METRIC_QUERIES_INVALID, 1);
+	} else if (r == -ECANCELED) {
+		api_count(context, API_METRIC_QUERIES_CANCELED, 1);
 	} else {
 		api_count(context, API_METRIC_QUERIES_FAILED, 1);
 		api_count(context, API_METRIC_STORE_ERRORS, 1);

@@ -39,6 +39,8 @@ static bool sum(struct api_context *context, const struct http_request *request,
 		http_response_error(response, 400, "%s", summary->message);
 		return false;
 	}
+	if (r == -ECANCELED)
+		return false;
 	if (r < 0) {
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
 		(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m",

@@ -111,6 +111,7 @@ int profile_parameters_parse(const struct http_request *request, const struct cl
 			.tag_filter = http_request_parameter(request, "filter"),
 			.group_by = http_request_parameter(request, "group_by"),
 			.function_starts = true,
+			.cancel = request->cancel,
 		},
 	};
 	int r;

@@ -79,5 +79,6 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 		return;
 	}
 	parsed.profile.tenant = request->caller->tenant;
+	parsed.profile.cancel = request->cancel;
 	answer(context, &parsed, response);
 }

@@ -57,7 +57,8 @@ struct connection {
 	/* While EXPECTS_READING: bytes of the whole connection that the client's kernel
 	 * acknowledged. */
 	uint64_t acknowledged_bytes;
-	int fd; /* owned by the library */
+	struct cancel *cancel; /* requested when the client closes the connection; or NULL */
+	int fd;                /* owned by the library */
 	bool lingers;
 };
 
@@ -291,6 +292,24 @@ void connection_expects_nothing(struct connection *connection)
 	expect(connection, EXPECTS_NOTHING, NO_DEADLINE);
 }
 
+void connection_watch_close(struct connection *connection, struct cancel *cancel)
+{
+	if (!connection)
+		return;
+	(void)pthread_mutex_lock(&connection->owner->lock);
+	connection->cancel = cancel;
+	(void)pthread_mutex_unlock(&connection->owner->lock);
+}
+
+/* Returns whether the client sends no more, or the connection was reset. A request that waits in
+ * the socket is no reason to look behind it: POLLRDHUP does not depend on unread bytes. */
+static bool is_closed_by_client(const struct connection *connection)
+{
+	struct pollfd end = { .fd = connection->fd, .events = POLLRDHUP };
+
+	return poll(&end, 1, 0) == 1 && end.revents != 0;
+}
+
 static uint64_t acknowledged_bytes(int fd)
 {
 	struct tcp_info info = {};
@@ -379,6 +398,8 @@ static void close_overdue(struct connections *connections, uint64_t now_ns)
 		for (struct connection *at = connections->buckets[i]; at; at = at->next) {
 			if (at->expectation == EXPECTS_READING && at->deadline_ns != NO_DEADLINE)
 				credit_reading(connections, at, now_ns);
+			if (at->cancel && is_closed_by_client(at))
+				cancel_request(at->cancel);
 			if (now_ns > at->deadline_ns && !server_is_behind(at))
 				close_now(connections, at);
 		}

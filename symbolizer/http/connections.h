@@ -26,6 +26,7 @@
 
 #include <microhttpd.h>
 
+#include "common/cancel.h"
 #include "symbolizer/http/route_metrics.h"
 #include "symbolizer/http/server.h"
 #include "symbolizer/http/token_usage.h"
@@ -64,6 +65,13 @@ void connection_received(struct connection *connection, size_t bytes);
 
 /* To be called when the whole request was received: no deadline until it is answered. */
 void connection_expects_nothing(struct connection *connection);
+
+/*
+ * Requests @cancel when the client closes the connection, or its sending side, while the request
+ * waits or is worked on. The library does not look at a suspended connection. The thread notices
+ * the end within a tick of 250 ms. To be called with NULL before @cancel is freed.
+ */
+void connection_watch_close(struct connection *connection, struct cancel *cancel);
 
 /* To be called when the answer is queued: the client must read it at the minimum rate. */
 void connection_sends_answer(struct connection *connection);

@@ -108,6 +108,7 @@ static int exchange_new(struct exchange_host *host, struct MHD_Connection *conne
 	exchange->request.path = url;
 	exchange->request.argument = exchange->argument;
 	exchange->request.caller = &exchange->caller;
+	exchange->request.cancel = &exchange->cancel;
 	http_response_init(&exchange->response);
 
 	r = request_fields_collect(connection, MHD_HEADER_KIND, &exchange->request.headers,
@@ -293,20 +294,39 @@ static void hold_answer(struct exchange *exchange)
 			    "again in a moment");
 }
 
+/* Nobody reads this answer. */
+static void drop_for_gone_client(struct exchange *exchange)
+{
+	drop_answer(&exchange->response);
+	http_response_error(&exchange->response, 503, "the client closed the connection");
+}
+
+static void call_handler(struct exchange *exchange)
+{
+	const struct http_route *route = exchange->route;
+
+	if (exchange->stream)
+		route->stream->finish(exchange->stream, &exchange->request, &exchange->response);
+	else if (!cancel_is_requested(&exchange->cancel))
+		route->handler(exchange->host->options.context, &exchange->request,
+			       &exchange->response);
+	if (cancel_is_requested(&exchange->cancel)) {
+		drop_for_gone_client(exchange);
+		return;
+	}
+	check_answer(exchange);
+	gzip_response(&exchange->request, &exchange->response);
+	hold_answer(exchange);
+}
+
 static void run_exchange(struct worker_job *job)
 {
 	struct exchange *exchange = container_of(job, struct exchange, job);
 	const struct http_route *route = exchange->route;
 
 	assert(exchange->state == EXCHANGE_WORKING);
-	if (exchange->stream)
-		route->stream->finish(exchange->stream, &exchange->request, &exchange->response);
-	else
-		route->handler(exchange->host->options.context, &exchange->request,
-			       &exchange->response);
-	check_answer(exchange);
-	gzip_response(&exchange->request, &exchange->response);
-	hold_answer(exchange);
+	call_handler(exchange);
+	connection_watch_close(connection_of(exchange->connection), NULL);
 	release_held_body(exchange);
 	exchange_give(exchange, TOKEN_LANES + route->lane);
 
@@ -345,6 +365,9 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	/* Suspend before submitting: the worker may finish before worker_pool_submit() returns,
 	 * and it may only resume a suspended connection. */
 	MHD_suspend_connection(exchange->connection);
+	/* A whole upload is stored even if its client does not wait for the answer. */
+	if (!exchange->stream)
+		connection_watch_close(connection_of(exchange->connection), &exchange->cancel);
 	switch (worker_pool_submit(exchange->host->workers[exchange->route->lane],
 				   &exchange->job)) {
 	case WORKER_POOL_TAKEN:
@@ -357,6 +380,7 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 		break;
 	}
 	exchange_give(exchange, lane_share);
+	connection_watch_close(connection_of(exchange->connection), NULL);
 	MHD_resume_connection(exchange->connection);
 	return MHD_YES;
 }

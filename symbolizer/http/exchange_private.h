@@ -36,6 +36,7 @@ struct exchange {
 	void *stream;
 	struct bytes body;
 	struct http_caller caller;
+	struct cancel cancel;
 	struct http_request request;
 	struct http_response response;
 };

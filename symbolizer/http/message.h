@@ -12,6 +12,7 @@
  */
 
 #include "common/bytes.h"
+#include "common/cancel.h"
 
 enum http_method {
 	HTTP_GET,
@@ -75,6 +76,8 @@ struct http_request {
 	size_t n_parameters;
 	struct bytes_view body;
 	const struct http_caller *caller;
+	/* Requested when the client closes the connection before it has the answer. May be NULL. */
+	const struct cancel *cancel;
 };
 
 /* Returns the value of the first header with this name, or NULL. Case is ignored. */

@@ -321,6 +321,8 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 	uint32_t first_function;
 	int r;
 
+	if (cancel_is_requested(names->cancel))
+		return -ECANCELED;
 	if (!addresses)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->count; i++)

@@ -88,7 +88,8 @@ struct frame_names {
 	const struct clock *clock;
 	struct arena *arena;  /* for names */
 	uint64_t patience_ns; /* longest wait for symbol tables that are being made, in total */
-	bool no_inlines;      /* name frames after the outermost function, which has the code */
+	const struct cancel *cancel; /* or NULL */
+	bool no_inlines; /* name frames after the outermost function, which has the code */
 };
 
 /* Names all frames. Returns 0 or a negative errno. */

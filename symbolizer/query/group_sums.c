@@ -97,6 +97,13 @@ static int scan_members(struct store *store, const struct profile_request *reque
 {
 	struct member *members = arena_alloc_array(arena, selection->n_series, sizeof(*members));
 	uint32_t *ids = arena_alloc_array(arena, selection->n_series, sizeof(*ids));
+	const struct store_range range = {
+		.series_ids = ids,
+		.n_series = selection->n_series,
+		.from_slot = request->from_slot,
+		.to_slot = request->to_slot,
+		.cancel = request->cancel,
+	};
 	int r;
 
 	if (!members || !ids)
@@ -105,8 +112,7 @@ static int scan_members(struct store *store, const struct profile_request *reque
 		members[i] = (struct member){ .series = &selection->series[i] };
 		ids[i] = selection->series[i].id;
 	}
-	r = store_scan(store, ids, selection->n_series, request->from_slot, request->to_slot,
-		       add_sample, members);
+	r = store_scan(store, &range, add_sample, members);
 	*ret_members = members;
 	return r;
 }

@@ -68,6 +68,13 @@ static int scan(struct query *query)
 {
 	const struct selection *selection = &query->selection;
 	uint32_t *ids = arena_alloc_array(query->arena, selection->n_series, sizeof(*ids));
+	const struct store_range range = {
+		.series_ids = ids,
+		.n_series = selection->n_series,
+		.from_slot = query->request->from_slot,
+		.to_slot = query->request->to_slot,
+		.cancel = query->request->cancel,
+	};
 	uint64_t start_ns = clock_monotonic_ns(query->clock);
 	int r;
 
@@ -76,8 +83,7 @@ static int scan(struct query *query)
 	for (size_t i = 0; i < selection->n_series; i++)
 		ids[i] = selection->series[i].id;
 	query->stats->n_series = selection->n_series;
-	r = store_scan(query->store, ids, selection->n_series, query->request->from_slot,
-		       query->request->to_slot, add_row, query);
+	r = store_scan(query->store, &range, add_row, query);
 	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
 	query->stats->n_damaged_blocks += (uint64_t)MAX(r, 0);
 	if (r == -ENOSPC) {
@@ -193,6 +199,7 @@ static int add_stacks(struct query *query, struct stack_value *items, size_t cou
 		.max_kernel_stack_depth = query->request->max_kernel_stack_depth,
 		.no_inlines = query->request->no_inlines,
 		.function_starts = query->request->function_starts,
+		.cancel = query->request->cancel,
 		.stats = query->stats,
 	};
 
@@ -209,6 +216,7 @@ static int add_unresolved(struct query *query, struct stack_value *items, size_t
 		.groups = &query->groups,
 		.items = items,
 		.n_items = count,
+		.cancel = query->request->cancel,
 		.stats = query->stats,
 	};
 

@@ -6,6 +6,7 @@
  * into a tree. Only this folder uses both the sample store and the symbol tables.
  */
 
+#include "common/cancel.h"
 #include "common/clock.h"
 #include "symbolizer/flame/tree.h"
 #include "symbolizer/store/store.h"
@@ -27,7 +28,9 @@ struct profile_request {
 	bool no_inlines;            /* no separate frames for inlined functions */
 	bool function_starts;       /* label frames without a name with their function's address */
 	bool fold_threads;
-	uint32_t max_nodes;  /* 0: no pruning */
+	uint32_t max_nodes; /* 0: no pruning */
+	/* Ends the query with -ECANCELED; NULL: it runs to the end. */
+	const struct cancel *cancel;
 	uint64_t value_unit; /* values are rounded to it (tree_finish_rounded()); 0: exact */
 };
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/query/stack_set.h"
 
+/*
+ * Stacks that one call of the store loads: it takes up to 5 us for a stack, and holds one of few
+ * readers meanwhile.
+ */
+#define STACKS_PER_CALL ((size_t)8192)
+
 static int compare_items(const void *left, const void *right)
 {
 	const struct stack_value *a = left;
@@ -11,11 +17,28 @@ static int compare_items(const void *left, const void *right)
 	return a->group < b->group ? -1 : a->group > b->group;
 }
 
-int stack_set_load(struct store *store, struct stack_value *items, size_t n_items,
-		   struct arena *arena, struct stack_set *ret_set)
+static int load_stacks(const struct stack_set_source *source, const struct stack_set *set)
 {
-	struct stack_set set = { .ids = arena_alloc_array(arena, n_items, sizeof(*set.ids)) };
+	for (size_t i = 0; i < set->count; i += STACKS_PER_CALL) {
+		int r;
 
+		if (cancel_is_requested(source->cancel))
+			return -ECANCELED;
+		r = store_load_stacks(source->store, set->ids + i,
+				      MIN(STACKS_PER_CALL, set->count - i), source->arena,
+				      set->stacks + i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int stack_set_load(const struct stack_set_source *source, struct stack_value *items, size_t n_items,
+		   struct stack_set *ret_set)
+{
+	struct stack_set set = {};
+
+	set.ids = arena_alloc_array(source->arena, n_items, sizeof(*set.ids));
 	if (!set.ids)
 		return -ENOMEM;
 	if (n_items > 0)
@@ -24,9 +47,9 @@ int stack_set_load(struct store *store, struct stack_value *items, size_t n_item
 		if (i == 0 || items[i].stack != items[i - 1].stack)
 			set.ids[set.count++] = items[i].stack;
 	}
-	set.stacks = arena_alloc_array(arena, set.count, sizeof(*set.stacks));
+	set.stacks = arena_alloc_array(source->arena, set.count, sizeof(*set.stacks));
 	if (!set.stacks)
 		return -ENOMEM;
 	*ret_set = set;
-	return store_load_stacks(store, set.ids, set.count, arena, set.stacks);
+	return load_stacks(source, &set);
 }

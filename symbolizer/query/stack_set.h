@@ -15,9 +15,15 @@ struct stack_set {
 	size_t count;
 };
 
+struct stack_set_source {
+	struct store *store;
+	struct arena *arena;
+	const struct cancel *cancel; /* or NULL */
+};
+
 /*
- * Sorts @items by stack and group, and loads each of their stacks once, into @arena. Returns 0 or a
- * negative errno.
+ * Sorts @items by stack and group, and loads each of their stacks once, into the arena. Returns 0
+ * or a negative errno.
  */
-int stack_set_load(struct store *store, struct stack_value *items, size_t n_items,
-		   struct arena *arena, struct stack_set *ret_set);
+int stack_set_load(const struct stack_set_source *source, struct stack_value *items, size_t n_items,
+		   struct stack_set *ret_set);

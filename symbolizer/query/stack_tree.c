@@ -45,6 +45,8 @@ static int number_frames(const struct stack_tree *build, struct loaded_stacks *l
 	for (size_t i = 0; i < loaded->set.count; i++) {
 		const struct store_stack *stack = &loaded->set.stacks[i];
 
+		if (cancel_is_requested(build->cancel))
+			return -ECANCELED;
 		for (uint32_t k = 0; k < stack->n_frames; k++) {
 			r = frame_table_add(&loaded->frames, &stack->frames[k],
 					    &loaded->frame_of[loaded->first_frame[i] + k]);
@@ -255,6 +257,8 @@ static int add_items(const struct stack_tree *build, const struct loaded_stacks 
 	int r;
 
 	for (size_t i = 0; i < n_items; i++) {
+		if (cancel_is_requested(build->cancel))
+			return -ECANCELED;
 		if (items[i].stack != loaded->set.ids[stack_index])
 			stack_index++;
 		assert(items[i].stack == loaded->set.ids[stack_index]);
@@ -274,6 +278,7 @@ static int name_and_merge(const struct stack_tree *build, const struct stack_val
 		.clock = build->clock,
 		.arena = build->arena,
 		.patience_ns = PROFILE_PATIENCE_NS,
+		.cancel = build->cancel,
 		.no_inlines = build->no_inlines,
 	};
 	uint64_t start_ns = clock_monotonic_ns(build->clock);
@@ -299,12 +304,17 @@ static int name_and_merge(const struct stack_tree *build, const struct stack_val
 
 int stack_tree_add(const struct stack_tree *build, struct stack_value *items, size_t n_items)
 {
+	const struct stack_set_source source = {
+		.store = build->store,
+		.arena = build->arena,
+		.cancel = build->cancel,
+	};
 	struct loaded_stacks loaded = {};
 	int r;
 
 	if (n_items == 0)
 		return 0;
-	r = stack_set_load(build->store, items, n_items, build->arena, &loaded.set);
+	r = stack_set_load(&source, items, n_items, &loaded.set);
 	if (r < 0)
 		return r;
 	r = frame_table_init(&loaded.frames);

@@ -22,6 +22,7 @@ struct stack_tree {
 	int max_kernel_stack_depth;
 	bool no_inlines;
 	bool function_starts;
+	const struct cancel *cancel; /* or NULL */
 	struct profile_stats *stats;
 };
 

@@ -295,6 +295,7 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 		.arena = input->arena,
 		.patience_ns = PROFILE_PATIENCE_NS,
 		.no_inlines = true,
+		.cancel = input->cancel,
 	};
 	scoped(hash_table_freep) struct hash_table *parts = NULL;
 	int r;
@@ -314,11 +315,16 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 
 int unresolved_count(const struct unresolved_input *input, struct unresolved_files *ret_files)
 {
+	const struct stack_set_source source = {
+		.store = input->store,
+		.arena = input->arena,
+		.cancel = input->cancel,
+	};
 	struct unresolved_files files = {};
 	struct leaves leaves = {};
 	int r;
 
-	r = stack_set_load(input->store, input->items, input->n_items, input->arena, &leaves.set);
+	r = stack_set_load(&source, input->items, input->n_items, &leaves.set);
 	if (r < 0)
 		return r;
 	r = frame_table_init(&leaves.frames);

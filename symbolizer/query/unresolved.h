@@ -56,6 +56,7 @@ struct unresolved_input {
 	const struct series_groups *groups;
 	struct stack_value *items; /* [n_items]; sorted in place */
 	size_t n_items;
+	const struct cancel *cancel; /* or NULL */
 	struct profile_stats *stats;
 };
 

@@ -19,6 +19,7 @@
 
 #include "common/arena.h"
 #include "common/bytes.h"
+#include "common/cancel.h"
 #include "symbolizer/store/batch.h"
 
 struct store;
@@ -134,6 +135,14 @@ struct store_series_query {
 	uint64_t to_slot;     /* 0: no limit */
 };
 
+/* The rows that store_scan() visits. */
+struct store_range {
+	const uint32_t *series_ids; /* ascending */
+	size_t n_series;
+	uint64_t from_slot, to_slot; /* [from_slot, to_slot) */
+	const struct cancel *cancel; /* ends the scan with -ECANCELED; NULL: it runs to the end */
+};
+
 /* @series_index is an index into the IDs of store_scan(). A result < 0 ends the scan with it. */
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
@@ -183,8 +192,8 @@ struct store_operations {
 	int (*find_series)(struct store *store, const struct store_series_query *query,
 			   struct arena *arena, struct store_series **ret_series,
 			   size_t *ret_count);
-	int (*scan)(struct store *store, const uint32_t *series_ids, size_t count,
-		    uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);
+	int (*scan)(struct store *store, const struct store_range *range,
+		    store_row_function function, void *arg);
 	int (*scan_coverage)(struct store *store, const uint32_t *hosts, size_t count,
 			     uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			     void *arg);
@@ -246,16 +255,14 @@ static inline int store_find_series(struct store *store, const struct store_seri
 }
 
 /*
- * Calls @function for every row of the series (IDs ascending) with from_slot <= slot < to_slot, in
- * any order. @function must not call the store: the scan holds one of few readers, and would wait
- * for itself. Returns the number of damaged blocks of the series' hosts that were skipped, at most
- * INT_MAX.
+ * Calls @function for every row of @range, in any order. @function must not call the store: the
+ * scan holds one of few readers, and would wait for itself. Returns the number of damaged blocks
+ * of the series' hosts that were skipped, at most INT_MAX.
  */
-static inline int store_scan(struct store *store, const uint32_t *series_ids, size_t count,
-			     uint64_t from_slot, uint64_t to_slot, store_row_function function,
-			     void *arg)
+static inline int store_scan(struct store *store, const struct store_range *range,
+			     store_row_function function, void *arg)
 {
-	return store->operations->scan(store, series_ids, count, from_slot, to_slot, function, arg);
+	return store->operations->scan(store, range, function, arg);
 }
 
 /*

@@ -36,9 +36,10 @@ static int find_series(struct store *store, const struct store_series_query *que
 	return 0;
 }
 
-static int scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
-		uint64_t to_slot, store_row_function function, void *arg)
+static int scan(struct store *store, const struct store_range *range, store_row_function function,
+		void *arg)
 {
+	const uint32_t *series_ids = range->series_ids;
 	struct fake_store *fake = fake_of(store);
 
 	if (fake->fail_with)
@@ -46,12 +47,14 @@ static int scan(struct store *store, const uint32_t *series_ids, size_t count, u
 	for (size_t i = 0; i < fake->n_rows; i++) {
 		const struct fake_row *row = &fake->rows[i];
 
-		for (uint32_t k = 0; k < count; k++) {
+		if (cancel_is_requested(range->cancel))
+			return -ECANCELED;
+		for (uint32_t k = 0; k < range->n_series; k++) {
 			int r;
 
 			assert(k == 0 || series_ids[k] > series_ids[k - 1]);
-			if (series_ids[k] != row->series || row->slot < from_slot ||
-			    row->slot >= to_slot)
+			if (series_ids[k] != row->series || row->slot < range->from_slot ||
+			    row->slot >= range->to_slot)
 				continue;
 			r = function(arg, k, row->stack, row->slot, row->value);
 			if (r < 0)
@@ -69,6 +72,8 @@ static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t co
 	(void)arena;
 	if (fake->fail_with)
 		return fake->fail_with;
+	if (fake->cancel_while_loading)
+		cancel_request(fake->cancel_while_loading);
 	for (size_t i = 0; i < count; i++) {
 		ret_stacks[i] = (struct store_stack){};
 		for (size_t k = 0; k < fake->n_stacks; k++) {

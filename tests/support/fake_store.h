@@ -48,9 +48,10 @@ struct fake_store {
 	const struct store_host *hosts;
 	size_t n_hosts;
 	int n_damaged_blocks;
-	int fail_with;        /* negative errno */
-	int known_fails_with; /* of the operations that only messages use */
-	size_t n_searches;    /* calls of find_series */
+	struct cancel *cancel_while_loading; /* requested by store_load_stacks(); or NULL */
+	int fail_with;                       /* negative errno */
+	int known_fails_with;                /* of the operations that only messages use */
+	size_t n_searches;                   /* calls of find_series */
 };
 
 /* Sets the operations and leaves the arrays unchanged. */

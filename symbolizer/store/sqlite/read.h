@@ -57,5 +57,5 @@ int read_scan_counters(struct connection_set *set, const struct store_counter_qu
 		       const struct store_counter_visitor *visitor);
 
 /* read_scan.c */
-int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
-	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);
+int read_scan(struct connection_set *set, const struct store_range *range,
+	      store_row_function function, void *arg);

@@ -18,6 +18,7 @@ struct day_scan {
 	const struct hash_table *hosts;
 	uint64_t max_span;
 	struct block_scan rows;
+	const struct cancel *cancel;
 	uint64_t n_damaged;
 	int stopped;
 };
@@ -27,6 +28,8 @@ static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 {
 	int r;
 
+	if (cancel_is_requested(scan->cancel))
+		return scan->stopped = -ECANCELED;
 	r = block_scan_rows(sqlite_blob(row, 3), (uint64_t)sqlite3_column_int64(row, 1),
 			    (uint64_t)sqlite3_column_int64(row, 2), &scan->rows,
 			    &scan->set->scratch, &scan->stopped);
@@ -106,15 +109,16 @@ static int tolerate_day(const struct day_scan *scan, int error)
 			       scan->set->folder, name);
 }
 
-int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
-	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg)
+int read_scan(struct connection_set *set, const struct store_range *range,
+	      store_row_function function, void *arg)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct day_scan scan = {
 		.set = set,
-		.rows = { .series_ids = series_ids,
-			  .n_series = count,
+		.cancel = range->cancel,
+		.rows = { .series_ids = range->series_ids,
+			  .n_series = range->n_series,
 			  .function = function,
 			  .arg = arg },
 	};
@@ -122,22 +126,22 @@ int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t cou
 	size_t n_days;
 	int r;
 
-	if (count == 0 || from_slot >= to_slot)
+	if (range->n_series == 0 || range->from_slot >= range->to_slot)
 		return 0;
 	r = hash_table_new(sizeof(uint32_t), 0, 0, &hosts);
 	if (r == 0)
 		r = arena_new(MIB, &arena);
 	if (r == 0)
-		r = store_state_hosts_of(set->state, series_ids, count, hosts);
+		r = store_state_hosts_of(set->state, range->series_ids, range->n_series, hosts);
 	if (r == 0)
-		r = store_state_days(set->state, day_of_slot(from_slot), day_of_slot(to_slot - 1),
-				     arena, &days, &n_days);
+		r = store_state_days(set->state, day_of_slot(range->from_slot),
+				     day_of_slot(range->to_slot - 1), arena, &days, &n_days);
 	scan.hosts = hosts;
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		scan.day = days[i].day;
 		/* Clipped to the day, so that the sums in the statement cannot overflow. */
-		scan.rows.from_slot = MAX(from_slot, scan.day * SLOTS_PER_DAY);
-		scan.rows.to_slot = MIN(to_slot, (scan.day + 1) * SLOTS_PER_DAY);
+		scan.rows.from_slot = MAX(range->from_slot, scan.day * SLOTS_PER_DAY);
+		scan.rows.to_slot = MIN(range->to_slot, (scan.day + 1) * SLOTS_PER_DAY);
 		r = scan_day(&scan);
 		if (r < 0)
 			r = tolerate_day(&scan, r);

@@ -67,13 +67,12 @@ static int operation_find_series(struct store *store, const struct store_series_
 	return read_find_series(reader.set, query, arena, ret_series, ret_count);
 }
 
-static int operation_scan(struct store *store, const uint32_t *series_ids, size_t count,
-			  uint64_t from_slot, uint64_t to_slot, store_row_function function,
-			  void *arg)
+static int operation_scan(struct store *store, const struct store_range *range,
+			  store_row_function function, void *arg)
 {
 	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
-	return read_scan(reader.set, series_ids, count, from_slot, to_slot, function, arg);
+	return read_scan(reader.set, range, function, arg);
 }
 
 static int operation_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,

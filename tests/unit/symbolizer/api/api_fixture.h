@@ -153,19 +153,20 @@ static inline int fake_find_series(struct store *store, const struct store_serie
 	return 0;
 }
 
-static inline int fake_scan(struct store *store, const uint32_t *series_ids, size_t count,
-			    uint64_t from_slot, uint64_t to_slot, store_row_function function,
-			    void *arg)
+static inline int fake_scan(struct store *store, const struct store_range *range,
+			    store_row_function function, void *arg)
 {
 	if (fake_error(store) < 0)
 		return fake_error(store);
-	for (uint32_t i = 0; i < count; i++) {
+	if (cancel_is_requested(range->cancel))
+		return -ECANCELED;
+	for (uint32_t i = 0; i < range->n_series; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(fake_rows); j++) {
 			const struct fake_row *row = &fake_rows[j];
 			int r = 0;
 
-			if (row->series == series_ids[i] && row->slot >= from_slot &&
-			    row->slot < to_slot)
+			if (row->series == range->series_ids[i] && row->slot >= range->from_slot &&
+			    row->slot < range->to_slot)
 				r = function(arg, i, row->stack, row->slot, row->value);
 			if (r < 0)
 				return r;

@@ -32,6 +32,8 @@ struct site {
 	atomic_bool at_gate;
 	sem_t leaves; /* GET /hold waits for one before it answers */
 	atomic_uint holding;
+	atomic_bool stops;    /* the test has failed: GET /long ends */
+	atomic_uint canceled; /* requests of GET /long that their clients ended */
 	struct auth *auth;
 	struct route_metrics *metrics;
 	uint64_t max_held_answer_bytes;
@@ -132,6 +134,19 @@ static inline void hold(void *context, const struct http_request *request,
 	(void)sem_wait(&site->leaves);
 }
 
+/* Works until the client closes the connection. */
+static inline void work_long(void *context, const struct http_request *request,
+			     struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)response;
+	atomic_fetch_add(&site->holding, 1);
+	while (!cancel_is_requested(request->cancel) && !atomic_load(&site->stops))
+		(void)usleep(1000);
+	atomic_fetch_add(&site->canceled, cancel_is_requested(request->cancel));
+}
+
 static inline void *stream_begin(void *context, const struct http_request *request,
 				 uint64_t declared_bytes, struct http_response *response)
 {
@@ -195,6 +210,7 @@ static const struct http_route routes[] = {
 	{ .method = HTTP_GET, .pattern = "/costly", .handler = send_costly },
 	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
 	{ .method = HTTP_GET, .pattern = "/hold", .lane = HTTP_LANE_QUERY, .handler = hold },
+	{ .method = HTTP_GET, .pattern = "/long", .lane = HTTP_LANE_QUERY, .handler = work_long },
 	{ .method = HTTP_GET,
 	  .pattern = "/hold-for-readers",
 	  .handler = hold,
@@ -284,6 +300,7 @@ static inline int site_teardown(void **state)
 
 	/* If the test failed, requests may still be held: release them, or the server would not
 	 * stop. */
+	atomic_store(&site->stops, true);
 	for (unsigned int i = 0; i < N_WORKERS + MAX_WAITING; i++)
 		(void)sem_post(&site->leaves);
 	(void)http_server_free(site->server);

@@ -499,6 +499,41 @@ static void a_request_has_no_deadline_while_its_handler_runs(void **state)
 	assert_non_null(strstr(text_of(&answer), "through"));
 }
 
+static void wait_for_count(const atomic_uint *count, unsigned int least)
+{
+	for (unsigned int i = 0; i < PATIENCE_S * 1000 && atomic_load(count) < least; i++)
+		(void)usleep(1000);
+	assert_true(atomic_load(count) >= least);
+}
+
+/* Two requests more than workers: these two wait, and are never started. */
+static void a_client_that_closes_its_connection_frees_the_worker(void **state)
+{
+	static const char request[] = "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct site *site = *state;
+	int fds[N_WORKERS + MAX_WAITING];
+	scoped_fd int stays = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_from(site, "127.0.0.1");
+		assert_true(send_all(fds[i], request, strlen(request)));
+		/* So that the first ones run, and the others wait. */
+		if (i < N_WORKERS)
+			wait_for_count(&site->holding, (unsigned int)i + 1);
+	}
+	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
+		(void)close(fds[i]);
+	wait_for_count(&site->canceled, N_WORKERS);
+
+	/* The connections of waiting requests are closed too: the queue has room again. */
+	stays = connect_from(site, "127.0.0.1");
+	assert_true(send_all(stays, request, strlen(request)));
+	wait_for_count(&site->holding, N_WORKERS + 1);
+	assert_int_equal(site->canceled, N_WORKERS);
+	assert_int_equal(shutdown(stays, SHUT_WR), 0);
+	wait_for_count(&site->canceled, N_WORKERS + 1);
+}
+
 static void received_bytes_extend_the_deadline_up_to_the_grace(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
@@ -596,6 +631,7 @@ int main(void)
 		IDLE_TEST(a_token_may_use_half_of_the_memory_for_unread_answers),
 		IDLE_TEST(uploads_of_a_token_do_not_count_as_requests),
 		IDLE_TEST(a_request_has_no_deadline_while_its_handler_runs),
+		SITE_TEST(a_client_that_closes_its_connection_frees_the_worker),
 		cmocka_unit_test(received_bytes_extend_the_deadline_up_to_the_grace),
 		cmocka_unit_test(the_largest_rate_and_grace_do_not_overflow),
 		IDLE_TEST(a_client_address_may_have_a_share_of_the_connections),

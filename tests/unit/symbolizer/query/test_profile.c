@@ -49,6 +49,26 @@ static void set_fleet(struct fixture *fixture)
 	FAKE_SET(fixture, rows, rows);
 }
 
+static void a_query_ends_when_its_cancellation_is_requested(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cancel before = {}, while_loading = {};
+	struct tree *tree = NULL;
+
+	set_fleet(fixture);
+	fixture->request.cancel = &before;
+	cancel_request(&before);
+	assert_int_equal(query(fixture, &tree), -ECANCELED);
+	assert_int_equal(fixture->stats.n_rows, 0);
+
+	fixture->request.cancel = fixture->fake.cancel_while_loading = &while_loading;
+	assert_int_equal(query(fixture, &tree), -ECANCELED);
+	assert_true(fixture->stats.n_rows > 0);
+	assert_int_equal(fixture->stats.n_stacks, 0);
+	assert_null(tree);
+	fixture->request.cancel = NULL;
+}
+
 static void stacks_of_all_threads_and_hosts_merge_into_one_tree(void **state)
 {
 	struct fixture *fixture = *state;
@@ -622,6 +642,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_FLEET(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 		WITH_FLEET(stacks_of_all_threads_and_hosts_merge_into_one_tree),
+		WITH_FLEET(a_query_ends_when_its_cancellation_is_requested),
 		WITH_FLEET(threads_can_be_folded_and_tags_can_group),
 		WITH_FLEET(kernel_frames_are_limited_to_the_requested_depth),
 		WITH_FLEET(frames_are_labelled_by_name_path_or_address),

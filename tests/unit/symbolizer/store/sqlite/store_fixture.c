@@ -109,8 +109,13 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 	ids = arena_alloc_array(arena, count, sizeof(*ids));
 	for (size_t i = 0; i < count; i++)
 		ids[i] = series[i].id;
-	totals.n_damaged = store_scan(store, ids, count, query.from_slot,
-				      to_ns ? query.to_slot : UINT64_MAX, add_row, &totals);
+	totals.n_damaged =
+		store_scan(store,
+			   &(struct store_range){ .series_ids = ids,
+						  .n_series = count,
+						  .from_slot = query.from_slot,
+						  .to_slot = to_ns ? query.to_slot : UINT64_MAX },
+			   add_row, &totals);
 	assert_true(totals.n_damaged >= 0);
 	return totals;
 }

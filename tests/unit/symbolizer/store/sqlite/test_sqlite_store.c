@@ -92,6 +92,37 @@ static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint6
 	return 0;
 }
 
+static int count_and_cancel(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t slot,
+			    uint64_t value)
+{
+	(void)series_index;
+	(void)stack_id;
+	(void)slot;
+	(void)value;
+	cancel_request(arg);
+	return 0;
+}
+
+static void a_scan_ends_at_the_next_block_when_its_cancellation_is_requested(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct cancel cancel = {};
+	uint32_t series = 1;
+	const struct store_range range = {
+		.series_ids = &series,
+		.n_series = 1,
+		.to_slot = UINT64_MAX,
+		.cancel = &cancel,
+	};
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_ok(store_scan(store, &range, count_and_cancel, &cancel));
+	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
+	cancel = (struct cancel){};
+	assert_errno(store_scan(store, &range, count_and_cancel, &cancel), -ECANCELED);
+}
+
 static void stacks_are_loaded_leaf_first(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -104,7 +135,10 @@ static void stacks_are_loaded_leaf_first(void **state)
 
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, keep_stack, &rows));
+	assert_ok(store_scan(store,
+			     &(struct store_range){
+				     .series_ids = &series, .n_series = 1, .to_slot = UINT64_MAX },
+			     keep_stack, &rows));
 	assert_int_equal(rows.count, 3);
 	rows.stacks[3] = 99999;
 	/* First from the file, then from the cache. */
@@ -400,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(stored_rows_are_found),
 		in_folder(queries_select_by_service_type_tenant_and_time),
+		in_folder(a_scan_ends_at_the_next_block_when_its_cancellation_is_requested),
 		in_folder(stacks_are_loaded_leaf_first),
 		in_folder(executables_and_paths_are_looked_up),
 		in_folder(equal_stacks_of_two_agents_have_one_id),

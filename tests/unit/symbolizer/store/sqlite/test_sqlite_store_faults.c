@@ -430,7 +430,10 @@ static void removed_files_are_not_kept_open(void **state)
 	assert_int_equal(count_open(path), 0);
 	/* A busy reader closes its file when it ends. */
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, prune_during_scan, &pruning));
+	assert_ok(store_scan(store,
+			     &(struct store_range){
+				     .series_ids = &series, .n_series = 1, .to_slot = UINT64_MAX },
+			     prune_during_scan, &pruning));
 	assert_true(pruning.open_meanwhile > 0);
 	assert_int_equal(count_open(path), 0);
 }

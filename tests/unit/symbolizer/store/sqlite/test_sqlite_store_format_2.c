@@ -128,7 +128,11 @@ static uint64_t last_stack(struct fixture *fixture, const char *tenant,
 	struct store_series *series = series_of(fixture, tenant, &count);
 
 	assert_true(count > 0);
-	assert_ok(store_scan(fixture->store, &series[0].id, 1, 0, UINT64_MAX, keep_stack, &id));
+	assert_ok(store_scan(fixture->store,
+			     &(struct store_range){ .series_ids = &series[0].id,
+						    .n_series = 1,
+						    .to_slot = UINT64_MAX },
+			     keep_stack, &id));
 	assert_ok(store_load_stacks(fixture->store, &id, 1, fixture->arena, ret_stack));
 	return id;
 }

@@ -63,7 +63,11 @@ static uint64_t stack_of_tenant(struct fixture *fixture, const char *tenant,
 
 	assert_ok(store_find_series(fixture->store, &query, fixture->arena, &series, &count));
 	assert_int_equal(count, 1);
-	assert_ok(store_scan(fixture->store, &series[0].id, 1, 0, UINT64_MAX, keep_stack, &last));
+	assert_ok(store_scan(fixture->store,
+			     &(struct store_range){ .series_ids = &series[0].id,
+						    .n_series = 1,
+						    .to_slot = UINT64_MAX },
+			     keep_stack, &last));
 	assert_ok(store_load_stacks(fixture->store, &last.id, 1, fixture->arena, ret_stack));
 	return last.id;
 }

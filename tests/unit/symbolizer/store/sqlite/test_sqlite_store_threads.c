@@ -59,7 +59,10 @@ static int sum_all(struct store *store, struct arena *arena, uint64_t *ret_sum)
 	ids = arena_alloc_array(arena, count, sizeof(*ids));
 	for (size_t i = 0; ids && i < count; i++)
 		ids[i] = series[i].id;
-	r = store_scan(store, ids, count, 0, UINT64_MAX, add_value, ret_sum);
+	r = store_scan(store,
+		       &(struct store_range){
+			       .series_ids = ids, .n_series = count, .to_slot = UINT64_MAX },
+		       add_value, ret_sum);
 	return r < 0 ? r : store_load_stacks(store, stacks, 2, arena, loaded);
 }
 
