@@ -34,6 +34,12 @@ static const enum agent_metric step_metrics[BUDGET_MEASURE_COUNT] = {
 	[BUDGET_FREQUENCY] = AGENT_METRIC_BUDGET_FREQUENCY,
 };
 
+static const enum agent_metric reduced_metrics[BUDGET_MEASURE_COUNT] = {
+	[BUDGET_UNWIND] = AGENT_METRIC_REDUCED_UNWIND_NS,
+	[BUDGET_OFF_CPU] = AGENT_METRIC_REDUCED_OFF_CPU_NS,
+	[BUDGET_FREQUENCY] = AGENT_METRIC_REDUCED_FREQUENCY_NS,
+};
+
 static uint64_t configured_period_ns(const struct agent *agent)
 {
 	return agent->base_period_ns;
@@ -201,6 +207,17 @@ static void report(struct agent *agent)
 	agent->over_budget = agent->over_budget || exhausted;
 }
 
+/* Adds the time since the last call to the measures that were reduced in it. */
+static void count_reduced_time(struct agent *agent, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = agent->budget_read_ns > 0 ? now_ns - agent->budget_read_ns : 0;
+
+	agent->budget_read_ns = now_ns;
+	for (size_t i = 0; i < BUDGET_MEASURE_COUNT; i++)
+		if (agent->budget.step[i] > 0)
+			metric_add(agent->metrics, reduced_metrics[i], elapsed_ns);
+}
+
 int agent_enforce_budget(struct agent *agent)
 {
 	const struct budget_reading reading = {
@@ -217,6 +234,7 @@ int agent_enforce_budget(struct agent *agent)
 	int r;
 
 	agent->is_measured = false;
+	count_reduced_time(agent, reading.now_ns);
 	/* The configuration, or the number of online CPUs, may have changed. */
 	agent->budget.limits = limits_of(agent);
 	change = budget_update(&agent->budget, &reading, &measure);

@@ -118,9 +118,10 @@ struct agent {
 	bool is_walking;        /* a walk over open waits is in progress */
 	struct bytes postponed; /* samples that agent_postpone() keeps until the walk ends */
 	bool over_budget;       /* no step was left, which was logged; until a step is taken back */
-	bool is_measured;       /* the metrics were updated after the budget was last checked */
-	bool quiet;             /* the last drain read next to nothing */
-	uint64_t drained_ns;    /* last reading of the rings */
+	uint64_t budget_read_ns; /* CLOCK_MONOTONIC, when the budget was last compared; 0: never */
+	bool is_measured;        /* the metrics were updated after the budget was last checked */
+	bool quiet;              /* the last drain read next to nothing */
+	uint64_t drained_ns;     /* last reading of the rings */
 	uint64_t events_read_ns; /* process events before this time are queued */
 	int epoll_fd;
 	int signal_fd;

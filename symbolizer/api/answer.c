@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "symbolizer/api/losses_answer.h"
 #include "symbolizer/flame/node_list.h"
 
 enum stat_kind {
@@ -63,6 +64,7 @@ void answer_headers(struct http_response *response, enum event_type type,
 	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
 		http_response_header(response, stat_rows[i].header, "%" PRIu64,
 				     stat_value(&stat_rows[i], type, stats));
+	losses_answer_headers(response, &stats->losses);
 }
 
 void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
@@ -83,12 +85,27 @@ void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 			       used > 0 ? "; " : "", stats->n_stacks_shortened, PROFILE_MAX_NODES);
 }
 
+static void write_cuts(struct json_writer *json, enum event_type type,
+		       const struct profile_stats *stats)
+{
+	json_key(json, "cut_by_reason");
+	json_object_begin(json);
+	for (unsigned int i = 0; i < STACK_CUT_END; i++)
+		if (stats->value_cut_by[i] > 0)
+			json_key_uint(json, i == STACK_CUT_NONE ? "unknown" : stack_cut_name(i),
+				      answer_value(type, stats->value_cut_by[i]));
+	json_object_end(json);
+}
+
 void answer_stats(struct json_writer *json, enum event_type type, const struct profile_stats *stats)
 {
 	json_object_begin(json);
 	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
 		json_key_uint(json, stat_rows[i].key, stat_value(&stat_rows[i], type, stats));
 	json_key_text(json, "unit", answer_unit_name(type));
+	write_cuts(json, type, stats);
+	json_key(json, "losses");
+	losses_answer(json, &stats->losses);
 	json_object_end(json);
 }
 
@@ -158,6 +175,7 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 	int r;
 
 	in_unit.value_unit = event_type_answer_divisor(request->type);
+	in_unit.now_ns = clock_wall_ns(context->clock);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
 	r = profile_query(context->store, context->resolver, context->clock, &in_unit, ret_tree,
@@ -170,9 +188,11 @@ int answer_unresolved(struct api_context *context, const struct profile_request 
 		      struct arena *arena, struct unresolved_files *ret_files,
 		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
+	struct profile_request at_now = *request;
 	int r;
 
-	r = profile_unresolved(context->store, context->resolver, context->clock, request, arena,
+	at_now.now_ns = clock_wall_ns(context->clock);
+	r = profile_unresolved(context->store, context->resolver, context->clock, &at_now, arena,
 			       ret_files, ret_stats, ret_message);
 	count_query(context, request, ret_stats, r, ret_message);
 	return r;

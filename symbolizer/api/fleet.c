@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
+#include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/time_range.h"
 #include "symbolizer/query/coverage.h"
 #include "symbolizer/query/fleet.h"
@@ -17,27 +18,31 @@
 /* Memory for a hundred thousand hosts of one kilobyte each. */
 #define FLEET_ARENA_BYTES (128 * MIB)
 
-static void write_host(struct json_writer *json, const struct fleet_host *entry)
+static void write_host(struct json_writer *json, const struct host_losses *entry)
 {
-	const struct fleet_counts *counts = &entry->counts;
+	const struct loss_counts *counts = &entry->counts;
+	const struct store_host *host = entry->machine.host;
 
 	json_object_begin(json);
-	json_key_text(json, "name", entry->host->name);
-	json_key_text(json, "agent_id", entry->host->agent_id);
-	json_key_text(json, "agent_version", entry->host->agent_version);
-	json_key_uint(json, "cpus", entry->host->n_cpus);
-	json_key_uint(json, "last_time", entry->host->last_seen_ns / NSEC_PER_SEC);
+	json_key_text(json, "name", host->name);
+	json_key_text(json, "agent_id", host->agent_id);
+	json_key_text(json, "agent_version", host->agent_version);
+	json_key_uint(json, "cpus", host->n_cpus);
+	json_key_uint(json, "last_time", host->last_seen_ns / NSEC_PER_SEC);
 	json_key_uint(json, "covered_s", coverage_seconds(entry->covered_slots));
 	json_key_uint(json, "counted_s", coverage_seconds(entry->counted_ns / SLOT_NS));
 	json_key_uint(json, "ticks_expected", counts->ticks_expected);
-	json_key_uint(json, "ticks_lost", counts->ticks_lost);
+	json_key_uint(json, "ticks_lost", counts->ticks_ring_full + counts->ticks_failed);
 	json_key_uint(json, "ticks_missed", counts->ticks_missed);
 	json_key_uint(json, "samples", counts->samples);
-	json_key_uint(json, "stacks_cut", counts->stacks_cut);
+	json_key_uint(json, "stacks_cut", loss_counts_cut(counts));
 	json_key_uint(json, "stacks_lost", counts->stacks_lost);
 	json_key_uint(json, "waits_lost", counts->waits_lost);
-	json_key_uint(json, "batches_lost", counts->batches_lost);
+	json_key_uint(json, "batches_lost", MAX(counts->batches_dropped, entry->n_missing));
 	json_key_uint(json, "agent_cpu", counts->agent_cpu_ns / NSEC_PER_USEC);
+	json_key_int(json, "clock_offset_ms", losses_clock_offset_ms(entry));
+	json_key(json, "losses");
+	losses_answer_host(json, entry);
 	json_object_end(json);
 }
 
@@ -66,6 +71,7 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 	char message[TIME_RANGE_MESSAGE_SIZE];
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct fleet fleet = {};
+	struct losses_range losses_range;
 	struct time_range range;
 	int r;
 
@@ -73,10 +79,15 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 		http_response_error(response, 400, "%s", message);
 		return;
 	}
+	losses_range = (struct losses_range){
+		.from_slot = range.from_slot,
+		.to_slot = range.to_slot,
+		.now_ns = clock_wall_ns(context->clock),
+	};
 	r = arena_new(FLEET_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = fleet_list(context->store, request->caller->tenant, range.from_slot,
-			       range.to_slot, arena, &fleet);
+		r = fleet_list(context->store, request->caller->tenant, &losses_range, arena,
+			       &fleet);
 	if (r == -E2BIG) {
 		http_response_error(response, 400,
 				    "agents sent more than %d batches in this range, which are too "

@@ -12,6 +12,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
+#include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/profile_parameters.h"
 
 #define SUMS_DEFAULT_COUNT 50
@@ -34,6 +35,7 @@ static bool sum(struct api_context *context, const struct http_request *request,
 	struct profile_request *profile = &summary->parameters.profile;
 	int r;
 
+	profile->now_ns = clock_wall_ns(context->clock);
 	r = group_sums_query(context->store, profile, arena, &summary->sums, summary->message);
 	if (r == -EINVAL) {
 		http_response_error(response, 400, "%s", summary->message);
@@ -128,7 +130,10 @@ static void write_answer(const struct summary *summary, const char *name, row_wr
 	json_key_uint(&json, "since", summary->parameters.range.since_wall_ns / NSEC_PER_SEC);
 	json_key_uint(&json, "until", summary->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(&json, "message", summary->message);
+	json_key(&json, "losses");
+	losses_answer(&json, &summary->sums.losses);
 	json_object_end(&json);
+	losses_answer_headers(response, &summary->sums.losses);
 }
 
 static void answer(struct api_context *context, const struct http_request *request,

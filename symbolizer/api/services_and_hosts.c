@@ -8,8 +8,10 @@
 
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
+#include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/api/tracing_request.h"
+#include "symbolizer/query/coverage.h"
 
 /* By default, services with samples in the last day are listed. */
 #define SERVICES_DEFAULT_LAST_NS (24 * 3600 * NSEC_PER_SEC)
@@ -98,7 +100,9 @@ static void write_labels(struct json_writer *json, const struct label *labels, u
 	json_object_end(json);
 }
 
-static void write_host(struct json_writer *json, const struct store_host *host)
+/* @losses NULL: the request has no time range. */
+static void write_host(struct json_writer *json, const struct store_host *host,
+		       const struct host_losses *losses)
 {
 	json_object_begin(json);
 	json_key_text(json, "name", host->name);
@@ -116,32 +120,86 @@ static void write_host(struct json_writer *json, const struct store_host *host)
 	write_labels(json, host->labels, host->n_labels);
 	json_key_uint(json, "first_time", host->first_seen_ns / NSEC_PER_SEC);
 	json_key_uint(json, "last_time", host->last_seen_ns / NSEC_PER_SEC);
+	if (losses) {
+		json_key_uint(json, "covered_s", coverage_seconds(losses->covered_slots));
+		json_key_int(json, "clock_offset_ms", losses_clock_offset_ms(losses));
+		json_key(json, "losses");
+		losses_answer_host(json, losses);
+	}
 	json_object_end(json);
 }
 
-void api_hosts(struct api_context *context, const struct http_request *request,
-	       struct http_response *response)
+/* The store has one host for each boot, and so has the list. */
+static int read_losses(struct api_context *context, const struct time_range *range,
+		       const struct store_host *hosts, size_t count, struct arena *arena,
+		       struct host_losses **ret_losses)
 {
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct store_host *hosts;
-	struct json_writer json;
-	size_t count;
-	int r;
+	const struct losses_range losses_range = {
+		.from_slot = range->from_slot,
+		.to_slot = range->to_slot,
+		.now_ns = clock_wall_ns(context->clock),
+	};
+	struct loss_machine *machines = arena_alloc_array(arena, count + 1, sizeof(*machines));
+	struct losses sums;
 
-	r = arena_new(LIST_ARENA_BYTES, &arena);
-	if (r == 0)
-		r = store_list_hosts(context->store, request->caller->tenant, arena, &hosts,
-				     &count);
-	if (r < 0) {
-		store_failed(context, response, r, "hosts");
-		return;
-	}
+	if (!machines)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		machines[i] = (struct loss_machine){
+			.host = &hosts[i],
+			.boots = &hosts[i].id,
+			.n_boots = 1,
+			.first_seen_ns = hosts[i].first_seen_ns,
+		};
+	return losses_read(context->store, &losses_range, machines, count, arena, ret_losses,
+			   &sums);
+}
+
+static void write_hosts(const struct store_host *hosts, const struct host_losses *losses,
+			size_t count, struct http_response *response)
+{
+	struct json_writer json;
+
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	json_key(&json, "hosts");
 	json_array_begin(&json);
 	for (size_t i = 0; i < count; i++)
-		write_host(&json, &hosts[i]);
+		write_host(&json, &hosts[i], losses ? &losses[i] : NULL);
 	json_array_end(&json);
 	json_object_end(&json);
+}
+
+void api_hosts(struct api_context *context, const struct http_request *request,
+	       struct http_response *response)
+{
+	bool ranged =
+		http_request_parameter(request, "last") || http_request_parameter(request, "since");
+	char message[TIME_RANGE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct host_losses *losses = NULL;
+	struct store_host *hosts;
+	struct time_range range;
+	size_t count;
+	int r;
+
+	if (time_range_parse(request, context->clock, NSEC_PER_SEC, &range, message) < 0) {
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	r = arena_new(LIST_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = store_list_hosts(context->store, request->caller->tenant, arena, &hosts,
+				     &count);
+	if (r == 0 && ranged)
+		r = read_losses(context, &range, hosts, count, arena, &losses);
+	if (r == -E2BIG)
+		http_response_error(response, 400,
+				    "agents sent more than %d batches in this range, which are too "
+				    "many to read: ask for a shorter one, such as last=1h",
+				    COVERAGE_MAX_BATCHES);
+	else if (r < 0)
+		store_failed(context, response, r, "hosts");
+	else
+		write_hosts(hosts, losses, count, response);
 }

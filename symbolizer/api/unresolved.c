@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
+#include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/api/remedy_answer.h"
 #include "symbolizer/query/unresolved.h"
@@ -102,6 +103,8 @@ static int write_answer(const struct unresolved_answer *answer, size_t limit,
 	for (size_t i = 0; r == 0 && i < MIN(answer->files.count, limit); i++)
 		r = write_file(answer, &answer->files.files[i], &json);
 	json_array_end(&json);
+	json_key(&json, "losses");
+	losses_answer(&json, &answer->stats.losses);
 	json_object_end(&json);
 	return r;
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "common/hash_table.h"
 #include "common/limits.h"
 
 #define SLOTS_PER_SECOND (NSEC_PER_SEC / SLOT_NS)
@@ -91,34 +90,6 @@ uint64_t coverage_of_all(struct coverage *coverage)
 void coverage_release(struct coverage *coverage)
 {
 	vec_release(&coverage->covered);
-}
-
-int coverage_of_series(struct store *store, const struct store_series *series, size_t n_series,
-		       uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots)
-{
-	scoped(hash_table_freep) struct hash_table *seen = NULL;
-	struct coverage coverage = { .from_slot = from_slot, .to_slot = to_slot };
-	VEC_DEFINE(, uint32_t) hosts = {};
-	uint64_t slots = 0;
-	void *unused;
-	int r;
-
-	r = hash_table_new(sizeof(uint32_t), 0, 0, &seen);
-	for (size_t i = 0; r >= 0 && i < n_series; i++) {
-		uint32_t host = series[i].process->host->id;
-
-		r = hash_table_insert(seen, &host, &unused);
-		if (r > 0)
-			r = vec_push(&hosts, host);
-	}
-	if (r >= 0)
-		r = coverage_add_hosts(&coverage, store, hosts.items, hosts.count, &slots);
-	coverage_release(&coverage);
-	vec_release(&hosts);
-	if (r < 0 && r != -E2BIG)
-		return r;
-	*ret_slots = r == 0 ? slots : 0;
-	return 0;
 }
 
 uint64_t coverage_seconds(uint64_t slots)

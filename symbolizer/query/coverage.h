@@ -31,7 +31,8 @@ struct coverage {
 
 /*
  * Adds the time in which the agent of at least one of these hosts ran, and sets *ret_slots to the
- * number of slots of the range in it (0 if the storage engine does not record coverage). Returns 0,
+ * number of slots of the range in it (0 if the storage engine does not record coverage). The added
+ * intervals are the last ones of coverage->covered, sorted, and do not touch each other. Returns 0,
  * -E2BIG after more than COVERAGE_MAX_BATCHES batches, or another negative errno of the store.
  */
 int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
@@ -41,13 +42,6 @@ int coverage_add_hosts(struct coverage *coverage, struct store *store, const uin
 uint64_t coverage_of_all(struct coverage *coverage);
 
 void coverage_release(struct coverage *coverage);
-
-/*
- * Sets *ret_slots to the number of slots of [from_slot, to_slot) in which the agent of at least one
- * host of these series ran; 0 also if that is unknown or the batches are too many to read.
- */
-int coverage_of_series(struct store *store, const struct store_series *series, size_t n_series,
-		       uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots);
 
 /* Converts to seconds, rounded to the nearest but to at least 1 if @slots is not 0. */
 uint64_t coverage_seconds(uint64_t slots);

@@ -12,6 +12,7 @@
 
 #include "symbolizer/flame/saturating_add.h"
 #include "symbolizer/query/filter/tags.h"
+#include "symbolizer/query/loss_message.h"
 #include "symbolizer/query/profile_message.h"
 #include "symbolizer/query/selection.h"
 
@@ -188,7 +189,6 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 			 struct group_sums *ret_sums)
 {
 	const char *group_by = request->group_by && request->group_by[0] ? request->group_by : NULL;
-	struct group_sums sums = {};
 	struct member *members;
 	size_t count;
 	int r;
@@ -200,13 +200,28 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	r = group_members(members, selection->n_series, group_by, arena, &count);
 	if (r < 0 || count == 0)
 		return r;
-	sums.n_damaged_blocks = ret_sums->n_damaged_blocks;
-	sums.rows = arena_alloc_array(arena, count, sizeof(*sums.rows));
-	if (!sums.rows)
+	ret_sums->rows = arena_alloc_array(arena, count, sizeof(*ret_sums->rows));
+	if (!ret_sums->rows)
 		return -ENOMEM;
-	make_rows(members, count, group_by, &sums);
-	*ret_sums = sums;
+	make_rows(members, count, group_by, ret_sums);
 	return 1;
+}
+
+/* Returns 1 or a negative errno. */
+static int read_losses(struct store *store, const struct profile_request *request,
+		       const struct selection *selection, struct arena *arena,
+		       struct losses *ret_losses, struct host_losses **ret_hosts)
+{
+	const struct losses_range range = {
+		.from_slot = request->from_slot,
+		.to_slot = request->to_slot,
+		.now_ns = request->now_ns,
+	};
+	int r;
+
+	r = losses_of_series(store, &range, selection->series, selection->n_series, arena,
+			     ret_hosts, ret_losses);
+	return r < 0 ? r : 1;
 }
 
 int group_sums_query(struct store *store, const struct profile_request *request,
@@ -215,6 +230,7 @@ int group_sums_query(struct store *store, const struct profile_request *request,
 {
 	struct profile_request query = *request;
 	struct selection selection;
+	struct host_losses *hosts = NULL;
 	int r;
 
 	*ret_sums = (struct group_sums){};
@@ -231,9 +247,13 @@ int group_sums_query(struct store *store, const struct profile_request *request,
 	r = selection_make(store, &query, arena, &selection, ret_message);
 	if (r > 0)
 		r = sum_selection(store, &query, &selection, arena, ret_sums);
+	if (r > 0)
+		r = read_losses(store, &query, &selection, arena, &ret_sums->losses, &hosts);
 	if (r == 0)
 		r = no_data_message(store, &query, &selection, arena, ret_message);
-	if (r >= 0)
-		profile_message_append_damaged(ret_message, ret_sums->n_damaged_blocks);
+	if (r < 0)
+		return r;
+	profile_message_append_damaged(ret_message, ret_sums->n_damaged_blocks);
+	loss_message_append(ret_message, query.type, hosts, &ret_sums->losses);
 	return r;
 }

@@ -24,6 +24,7 @@ struct group_sums {
 	size_t count;
 	uint64_t total;
 	uint64_t n_damaged_blocks; /* blocks of the store that were skipped, also in the message */
+	struct losses losses;      /* of the selected hosts */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "common/limits.h"
 #include "symbolizer/flame/prune.h"
 #include "symbolizer/query/coverage.h"
+#include "symbolizer/query/loss_message.h"
 #include "symbolizer/query/profile_message.h"
 #include "symbolizer/query/reduced_sampling.h"
 #include "symbolizer/query/selection.h"
@@ -39,7 +40,8 @@ struct query {
 	const struct profile_request *request;
 	struct arena *arena;
 	struct selection selection;
-	bool *reduced; /* [selection.n_series] */
+	bool *reduced;             /* [selection.n_series] */
+	struct host_losses *hosts; /* [stats->losses.n_hosts] */
 	struct tree *tree;
 	struct series_groups groups;
 	struct stack_values *values;
@@ -96,15 +98,19 @@ static int scan(struct query *query)
 	return MIN(r, 0);
 }
 
-static int find_coverage(struct query *query)
+static int find_losses(struct query *query)
 {
-	const struct profile_request *request = query->request;
-	uint64_t slots = 0;
+	const struct losses_range range = {
+		.from_slot = query->request->from_slot,
+		.to_slot = query->request->to_slot,
+		.now_ns = query->request->now_ns,
+	};
+	struct losses *losses = &query->stats->losses;
 	int r;
 
-	r = coverage_of_series(query->store, query->selection.series, query->selection.n_series,
-			       request->from_slot, request->to_slot, &slots);
-	query->stats->covered_s = coverage_seconds(slots);
+	r = losses_of_series(query->store, &range, query->selection.series,
+			     query->selection.n_series, query->arena, &query->hosts, losses);
+	query->stats->covered_s = coverage_seconds(losses->covered_slots);
 	return r;
 }
 
@@ -274,7 +280,7 @@ static int sum_rows(struct query *query)
 	r = scan(query);
 	if (r < 0)
 		return r;
-	return find_coverage(query);
+	return find_losses(query);
 }
 
 /* Builds the tree, or the list of unresolved files. Returns 0 if there are no values, else 1. */
@@ -337,6 +343,8 @@ static void append_incomplete(struct query *query)
 			"moment for the names of their functions",
 			(unsigned long long)stats->n_tables_pending);
 	append_reduced(query);
+	loss_message_append(query->message, query->request->type, query->hosts, &stats->losses);
+	loss_message_append_cut(query->message, stats);
 }
 
 static int run(struct query *query)

@@ -9,6 +9,7 @@
 #include "common/cancel.h"
 #include "common/clock.h"
 #include "symbolizer/flame/tree.h"
+#include "symbolizer/query/losses.h"
 #include "symbolizer/store/store.h"
 #include "symbolizer/symbols/resolver.h"
 
@@ -24,6 +25,7 @@ struct profile_request {
 	const char *group_by;   /* NULL or "": none */
 	uint64_t from_slot;     /* [from_slot, to_slot) */
 	uint64_t to_slot;
+	uint64_t now_ns;            /* wall, of the server; 0: unknown */
 	int max_kernel_stack_depth; /* kernel frames, inlined ones included; -1: all */
 	bool no_inlines;            /* no separate frames for inlined functions */
 	bool function_starts;       /* label frames without a name with their function's address */
@@ -46,14 +48,26 @@ struct profile_stats {
 	uint64_t value_unsymbolized; /* the leaf shown has no name: the sum of the next six */
 	uint64_t unsymbolized_no_debuginfo, unsymbolized_stripped, unsymbolized_outside,
 		unsymbolized_pending, unsymbolized_table_failed, unsymbolized_no_mapping;
-	uint64_t value_cut;        /* with a truncated stack */
+	uint64_t value_cut; /* with a truncated stack: the sum of the next array */
+	uint64_t value_cut_by[STACK_CUT_END];
 	uint64_t value_reduced;    /* sampled at less than the host's highest frequency */
 	uint64_t n_tables_pending; /* executables with a symbol table that is still being made */
 	uint64_t n_damaged_blocks; /* blocks of the store that were skipped */
 	/* Seconds of the range in which the agent of a selected host ran; 0: unknown. */
 	uint64_t covered_s;
+	struct losses losses; /* of the selected hosts */
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
+
+/* Adds a value with a stack that was truncated for reason @cut (enum stack_cut). */
+static inline void profile_stats_add_cut(struct profile_stats *stats, uint8_t cut, uint64_t value)
+{
+	if (cut == STACK_CUT_NONE)
+		return;
+	stats->value_cut += value;
+	/* [NONE]: reasons of later versions. */
+	stats->value_cut_by[cut < STACK_CUT_END ? cut : STACK_CUT_NONE] += value;
+}
 
 /* Nodes of the tree before pruning; 50 bytes each. */
 #define PROFILE_MAX_NODES (8u << 20)
@@ -61,8 +75,8 @@ struct profile_stats {
 /* Longest wait of a query for symbol tables that are being made. Small ones take milliseconds. */
 #define PROFILE_PATIENCE_NS (3 * NSEC_PER_SEC)
 
-/* Room for a list of the known tags. */
-#define PROFILE_MESSAGE_SIZE 768
+/* Room for a list of the known tags, or for several parts of an answer that are missing. */
+#define PROFILE_MESSAGE_SIZE 1536
 
 /*
  * Returns 1 with the profile in *ret_tree; ret_message is empty or names missing parts. Returns 0

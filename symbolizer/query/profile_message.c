@@ -17,26 +17,25 @@
 /* Large enough for the names of all event types. */
 #define TYPES_TEXT_SIZE 128
 
-#define TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
-
-static const char *slot_time(uint64_t slot, char ret_text[TIME_TEXT_SIZE])
+const char *profile_message_time(uint64_t slot, char ret_text[PROFILE_TIME_TEXT_SIZE])
 {
 	time_t seconds = (time_t)(slot / (NSEC_PER_SEC / SLOT_NS));
 	struct tm utc;
 
 	if (!gmtime_r(&seconds, &utc) ||
-	    strftime(ret_text, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-		(void)snprintf(ret_text, TIME_TEXT_SIZE, "?");
+	    strftime(ret_text, PROFILE_TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+		(void)snprintf(ret_text, PROFILE_TIME_TEXT_SIZE, "?");
 	return ret_text;
 }
 
 /* "between A and B" */
 static const char *range_text(const struct profile_request *request, char ret_text[64])
 {
-	char from[TIME_TEXT_SIZE], to[TIME_TEXT_SIZE];
+	char from[PROFILE_TIME_TEXT_SIZE], to[PROFILE_TIME_TEXT_SIZE];
 
-	(void)snprintf(ret_text, 64, "between %s and %s", slot_time(request->from_slot, from),
-		       slot_time(request->to_slot, to));
+	(void)snprintf(ret_text, 64, "between %s and %s",
+		       profile_message_time(request->from_slot, from),
+		       profile_message_time(request->to_slot, to));
 	return ret_text;
 }
 
@@ -152,13 +151,13 @@ static void known_service_message(const struct known *known, char *message)
 	const struct profile_request *request = known->request;
 	uint64_t last_slot = last_slot_of(known, request->service, request->type);
 	const char *type = event_type_name(request->type);
-	char range[64], last[TIME_TEXT_SIZE], others[TYPES_TEXT_SIZE];
+	char range[64], last[PROFILE_TIME_TEXT_SIZE], others[TYPES_TEXT_SIZE];
 
 	if (last_slot != 0) {
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
 			       "service '%.100s' has no %s samples %s; last sample at %s",
 			       request->service, type, range_text(request, range),
-			       slot_time(last_slot, last));
+			       profile_message_time(last_slot, last));
 		return;
 	}
 	list_types(known, others);
@@ -190,14 +189,15 @@ static void fleet_message(const struct known *known, char *message)
 {
 	uint64_t last_slot = last_slot_of(known, NULL, known->request->type);
 	const char *type = event_type_name(known->request->type);
-	char range[64], last[TIME_TEXT_SIZE];
+	char range[64], last[PROFILE_TIME_TEXT_SIZE];
 
 	if (last_slot == 0)
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "no %s samples were ever stored",
 			       type);
 	else
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "no %s samples %s; last sample at %s",
-			       type, range_text(known->request, range), slot_time(last_slot, last));
+			       type, range_text(known->request, range),
+			       profile_message_time(last_slot, last));
 }
 
 int no_data_message(struct store *store, const struct profile_request *request,

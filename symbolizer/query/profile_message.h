@@ -20,3 +20,8 @@ void profile_message_append(char message[PROFILE_MESSAGE_SIZE], const char *form
 
 /* Appends the number of damaged blocks, if it is not 0. */
 void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t n_damaged_blocks);
+
+#define PROFILE_TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
+
+/* Writes the time of a slot, and returns @ret_text. */
+const char *profile_message_time(uint64_t slot, char ret_text[PROFILE_TIME_TEXT_SIZE]);

@@ -199,8 +199,7 @@ static void count_value(const struct stack_tree *build, const struct path *path,
 		status = loaded->frames.frames[path->leaf].status;
 
 	stats->value_total += value;
-	if (cut != STACK_CUT_NONE)
-		stats->value_cut += value;
+	profile_stats_add_cut(stats, cut, value);
 	if (status != FRAME_NAMED) {
 		stats->value_unsymbolized += value;
 		*unresolved_reason_sum(stats, status) += value;

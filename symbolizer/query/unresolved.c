@@ -140,8 +140,7 @@ static int add_items(const struct unresolved_input *input, const struct leaves *
 			stack++;
 		assert(item->stack == leaves->set.ids[stack]);
 		stats->value_total += item->value;
-		if (leaves->set.stacks[stack].cut != STACK_CUT_NONE)
-			stats->value_cut += item->value;
+		profile_stats_add_cut(stats, leaves->set.stacks[stack].cut, item->value);
 		if (leaves->leaf_of[stack] == NO_LEAF)
 			continue;
 		frame = &leaves->frames.frames[leaves->leaf_of[stack]];

@@ -154,26 +154,40 @@ typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t sta
 typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
 				       uint64_t last_slot);
 
-/* Selects the newest batches that are completely in [from_slot, to_slot). */
+/*
+ * Selects the newest batches of each host that overlap [from_slot, to_slot), and the counters that
+ * are summed for each batch: names[i] is the name of a counter, or the begin of the names of
+ * several. A counter belongs to the first of @names that matches.
+ */
+#define STORE_MAX_COUNTER_NAMES 64
 struct store_counter_query {
-	const uint32_t *hosts; /* [n_hosts] IDs; of the boots of one machine the newest first */
+	const uint32_t *hosts; /* [n_hosts] IDs */
 	size_t n_hosts;
 	uint64_t from_slot, to_slot;
-	size_t max_batches; /* of all hosts together */
+	const char *const *names; /* [n_names] */
+	size_t n_names;
+	size_t max_batches; /* of each host, exceeded by less than the batches of a minute */
 };
 
-/* @name is valid during the call only. A result < 0 ends the scan with it. */
-typedef int (*store_counter_function)(void *arg, struct bytes_view name, uint64_t value);
+/* The name of a pseudo counter: counters that were not stored because there are too many names. */
+#define STORE_COUNTERS_LEFT_OUT "counters_left_out{}"
 
-/*
- * Receives the counters of batches: first the times of a batch, then each counter's increase
- * between the opening and the closing of the batch.
- */
-struct store_counter_visitor {
-	int (*batch)(void *arg, uint64_t opened_wall_ns, uint64_t closed_wall_ns);
-	store_counter_function counter;
-	void *arg;
+/* The increase of counters between the opening and the closing of one batch. */
+struct store_batch_counters {
+	size_t host_index; /* in query->hosts */
+	/* Distinguishes the runs of an agent, and the days of a run. Batches of one run and day are
+	 * visited consecutively. */
+	uint64_t run;
+	uint64_t sequence;
+	uint64_t opened_wall_ns, closed_wall_ns; /* by the clock of the host */
+	/* From the closing until the batch was stored, by the server's clock at the end. Negative
+	 * if the host's clock is ahead. INT64_MAX: unknown. */
+	int64_t delay_ms;
+	const uint64_t *values; /* [query->n_names] */
 };
+
+/* @counters is valid during the call only. A result < 0 ends the scan with it. */
+typedef int (*store_counters_function)(void *arg, const struct store_batch_counters *counters);
 
 /* A name of processes of the tenant. */
 struct store_service {
@@ -198,7 +212,7 @@ struct store_operations {
 			     uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			     void *arg);
 	int (*scan_counters)(struct store *store, const struct store_counter_query *query,
-			     const struct store_counter_visitor *visitor);
+			     store_counters_function function, void *arg);
 	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
 			   struct arena *arena, struct store_stack *ret_stacks);
 	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
@@ -281,16 +295,15 @@ static inline int store_scan_coverage(struct store *store, const uint32_t *hosts
 }
 
 /*
- * Visits batches and their counters, the newest first: day by day, within a day host by host in the
- * order of the query, and for each host epoch by epoch of its agent. The visitor must not call the
- * store. -EOPNOTSUPP: the engine does not implement it.
+ * Calls @function for each batch, day by day with the newest day first. @function must not call the
+ * store. Damaged counters are skipped. -EOPNOTSUPP: the engine does not implement it.
  */
 static inline int store_scan_counters(struct store *store, const struct store_counter_query *query,
-				      const struct store_counter_visitor *visitor)
+				      store_counters_function function, void *arg)
 {
 	if (!store->operations->scan_counters)
 		return -EOPNOTSUPP;
-	return store->operations->scan_counters(store, query, visitor);
+	return store->operations->scan_counters(store, query, function, arg);
 }
 
 /* Fills ret_stacks[count]. Stack ID 0 (counted without a stack) and unknown IDs have no frames. */

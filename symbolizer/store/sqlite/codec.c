@@ -152,14 +152,6 @@ int codec_read_segments(struct bytes_view in, struct arena *arena,
 	return 0;
 }
 
-void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		add_text(out, counters[i].name);
-		(void)bytes_append_varint(out, counters[i].value);
-	}
-}
-
 /* 1 a counter, 0 the end. */
 static int next_counter(struct bytes_reader *in, struct bytes_view *ret_name, uint64_t *ret_value)
 {
@@ -176,7 +168,7 @@ static int next_counter(struct bytes_reader *in, struct bytes_view *ret_name, ui
 	return in->error ? -EBADMSG : 1;
 }
 
-int codec_walk_counters(struct bytes_view in, store_counter_function function, void *arg)
+int codec_walk_counters(struct bytes_view in, codec_counter_function function, void *arg)
 {
 	struct bytes_reader checked = bytes_reader_of(in);
 	struct bytes_reader reader = bytes_reader_of(in);

@@ -33,13 +33,13 @@ void codec_add_segments(struct bytes *out, const struct load_segment *segments, 
 int codec_read_segments(struct bytes_view in, struct arena *arena,
 			const struct load_segment **ret_segments, uint32_t *ret_count);
 
-void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count);
-
 /*
+ * Reads the counters of a block in a day file of format 1: for each counter a text and its value.
  * Calls @function for each counter, in order. A negative result of @function ends the walk with
  * it. The whole column is checked before the first call; nothing is allocated.
  */
-int codec_walk_counters(struct bytes_view in, store_counter_function function, void *arg);
+typedef int (*codec_counter_function)(void *arg, struct bytes_view name, uint64_t value);
+int codec_walk_counters(struct bytes_view in, codec_counter_function function, void *arg);
 
 /* All attributes of a host except its times. */
 void codec_add_host(struct bytes *out, const struct batch_host *host);

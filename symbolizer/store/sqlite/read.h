@@ -49,12 +49,35 @@ int read_list_label_names(struct connection_set *set, const char *tenant, const 
 			  size_t max, struct arena *arena, const char ***ret_names,
 			  size_t *ret_count);
 
+/* read_days.c */
+struct read_range {
+	uint64_t from_slot, to_slot;
+	bool newest_first;
+};
+
+/* One day file, and the part of the range in it. */
+struct read_day {
+	struct sqlite_db *db;
+	day_number day;
+	uint64_t from_slot, to_slot;
+	uint64_t max_span_ns; /* between the first and the last moment of any batch */
+};
+
+/* Sets *ret_stopped if the caller's function, not the file, is the cause of a negative result. */
+typedef int (*read_day_function)(void *arg, const struct read_day *day, int *ret_stopped);
+
+/* Calls @function for each day file of @range until it returns a negative value. */
+int read_walk_days(struct connection_set *set, const struct read_range *range,
+		   read_day_function function, void *arg);
+
 /* read_coverage.c */
 int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
 		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 		       void *arg);
+
+/* read_counters.c */
 int read_scan_counters(struct connection_set *set, const struct store_counter_query *query,
-		       const struct store_counter_visitor *visitor);
+		       store_counters_function function, void *arg);
 
 /* read_scan.c */
 int read_scan(struct connection_set *set, const struct store_range *range,

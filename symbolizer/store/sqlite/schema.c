@@ -23,7 +23,7 @@
 
 /* Formats of the files (SQLite's user_version). */
 #define HEARTH_FORMAT 3
-#define DAY_FORMAT    1
+#define DAY_FORMAT    2
 
 /* In KiB. New stacks change pages all over the index of their hashes, which are random. */
 #define WRITER_CACHE "PRAGMA cache_size=-32768;"
@@ -116,6 +116,14 @@ static const char day_tables[] =
 	"CREATE INDEX block_times ON block(sender, closed_ns, opened_ns);"
 	"CREATE TABLE activity(series INTEGER PRIMARY KEY, first_slot INTEGER NOT NULL,"
 	" last_slot INTEGER NOT NULL);";
+
+/* In format 1, counters are texts in the blocks up to counter_text.last_block (codec.h). */
+static const char day_counter_tables[] =
+	"CREATE TABLE counter_name(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL,"
+	" name TEXT NOT NULL, UNIQUE(tenant, name));"
+	"CREATE TABLE counter_minute(id INTEGER PRIMARY KEY, batches BLOB NOT NULL);"
+	"CREATE TABLE counter_text(last_block INTEGER NOT NULL);"
+	"INSERT INTO counter_text SELECT coalesce(max(id), 0) FROM block;";
 
 static const char *const hearth_statements[] = {
 #define X(id, sql) sql,
@@ -212,11 +220,13 @@ static int make_day_tables(struct sqlite_db *db, int found, const void *arg)
 	const struct store_identity *identity = arg;
 	char hex[2 * sizeof(identity->bytes) + 1];
 	char add_total[128];
-	int r;
+	int r = 0;
 
-	(void)found;
-	r = sqlite_db_run(db, day_tables);
-	if (r < 0)
+	if (found == 0)
+		r = sqlite_db_run(db, day_tables);
+	if (r == 0)
+		r = sqlite_db_run(db, day_counter_tables);
+	if (r < 0 || found != 0)
 		return r;
 	hex_encode(identity->bytes, sizeof(identity->bytes), hex);
 	(void)snprintf(add_total, sizeof(add_total), "INSERT INTO total VALUES(0, 0, 0, x'%s')",
@@ -303,6 +313,7 @@ int day_db_open(const char *folder, day_number day, bool writer,
 {
 	const struct sqlite_schema schema = {
 		.version = DAY_FORMAT,
+		.newest = DAY_FORMAT - 1,
 		.make = make_day_tables,
 		.arg = identity,
 	};

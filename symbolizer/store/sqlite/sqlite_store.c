@@ -85,11 +85,11 @@ static int operation_scan_coverage(struct store *store, const uint32_t *hosts, s
 }
 
 static int operation_scan_counters(struct store *store, const struct store_counter_query *query,
-				   const struct store_counter_visitor *visitor)
+				   store_counters_function function, void *arg)
 {
 	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
-	return read_scan_counters(reader.set, query, visitor);
+	return read_scan_counters(reader.set, query, function, arg);
 }
 
 static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,

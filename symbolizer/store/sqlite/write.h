@@ -8,7 +8,8 @@
  *   define    adds new hosts, executables, processes, series, code objects and stacks to hearth.db
  *             (write_definitions.c, write_process.c, write_series.c, write_code_objects.c,
  *             write_stacks.c)
- *   append    adds a block to the file of each day that the batch overlaps (write_append.c)
+ *   append    adds a block to the file of each day that the batch overlaps (write_append.c), and
+ *             the counters to the last of them (write_counters.c)
  *
  * All steps run under the writer's lock. The cache of numbers changes only after the commit of
  * hearth.db.
@@ -19,6 +20,7 @@
 #include "symbolizer/store/sqlite/agent_cache.h"
 #include "symbolizer/store/sqlite/codec.h"
 #include "symbolizer/store/sqlite/connections.h"
+#include "symbolizer/store/sqlite/counter_names.h"
 
 /*
  * Most days that one batch may overlap. Agents close batches after seconds, but an agent that was
@@ -42,6 +44,8 @@ struct sqlite_writer {
 	struct stack_path path;
 	struct bytes buffer; /* for one encoded column or hash input at a time */
 	struct bytes block;
+	struct bytes counters; /* one entry of counter_minute */
+	struct counter_names counter_names;
 	uint64_t next_expiry_ns; /* wall */
 	int last_error;
 	_Atomic uint64_t n_stacks, n_processes, n_too_old; /* for statistics */
@@ -176,9 +180,19 @@ int write_is_stored(struct sqlite_writer *writer, const char *tenant, const stru
 		    day_number day);
 
 /*
- * Adds the block of one day in one transaction. @first: the block has the counters, and counts as
- * the batch. 1 stored, 0 the file has the block already.
+ * Adds the block of one day in one transaction. @first: the block counts as the batch. 1 stored, 0
+ * the file has the block already.
  */
 int write_append_day(struct write *write, day_number day, bool first);
+
+/* The day file to which the counters of a batch belong, and the times of the batch. */
+struct counted_batch {
+	day_number day;
+	int64_t sender;
+	uint64_t opened_ns, closed_ns; /* wall */
+};
+
+/* Adds the counters of the batch in the open transaction of @db. */
+int write_counters(struct write *write, struct sqlite_db *db, const struct counted_batch *counted);
 
 DEFINE_SCOPED(struct sqlite_writer *, sqlite_writer_free);

@@ -228,29 +228,41 @@ static uint64_t clip_to_day(uint64_t wall_ns, const struct day_share *share)
 	return MIN(MAX(wall_ns, share->first_slot * SLOT_NS), share->end_slot * SLOT_NS);
 }
 
-static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share,
-		     bool first)
+/* The counters of a batch belong to the day in which it closed. */
+static int add_counters(struct write *write, struct sqlite_db *db, const struct day_share *share,
+			int64_t sender)
 {
 	const struct batch *batch = write->batch;
-	struct bytes *counters = &write->writer->buffer;
+	const struct counted_batch counted = {
+		.day = share->day,
+		.sender = sender,
+		.opened_ns = batch->opened_wall_ns,
+		.closed_ns = MAX(batch->closed_wall_ns, batch->opened_wall_ns + 1),
+	};
+	uint64_t last = last_covered_slot(batch);
+
+	if (last < share->first_slot || last >= share->end_slot)
+		return 0;
+	return write_counters(write, db, &counted);
+}
+
+static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share)
+{
+	const struct batch *batch = write->batch;
 	struct bytes *block = &write->writer->block;
 	int64_t sender = 0;
 	int r;
 
-	bytes_clear(counters);
-	if (first)
-		codec_add_counters(counters, batch->counters, batch->n_counters);
-	r = bytes_error(counters);
-	if (r == 0)
-		r = find_sender(write, db, &sender);
+	r = find_sender(write, db, &sender);
 	if (r < 0)
 		return r;
-	return sqlite_run(
-		db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
-		SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
-		SQL_INT(clip_to_day(batch->closed_wall_ns, share)), SQL_INT(share->min_slot),
-		SQL_INT(share->max_slot), SQL_INT(share->n_rows), SQL_INT(share->n_without_series),
-		SQL_BLOB(counters->data, counters->size), SQL_BLOB(block->data, block->size));
+	r = sqlite_run(db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
+		       SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
+		       SQL_INT(clip_to_day(batch->closed_wall_ns, share)), SQL_INT(share->min_slot),
+		       SQL_INT(share->max_slot), SQL_INT(share->n_rows),
+		       SQL_INT(share->n_without_series), SQL_BLOB("", 0),
+		       SQL_BLOB(block->data, block->size));
+	return r < 0 ? r : add_counters(write, db, share, sender);
 }
 
 static int add_activity(struct sqlite_db *db, const struct day_share *share)
@@ -281,9 +293,10 @@ static int store_share(struct write *write, struct sqlite_db *db, const struct d
 
 	r = sqlite_begin(db);
 	if (r == 0)
-		r = add_block(write, db, share, first);
+		r = add_block(write, db, share);
 	if (r == -EEXIST) {
 		sqlite_rollback(db);
+		counter_names_forget(&write->writer->counter_names);
 		return 0;
 	}
 	if (r == 0)
@@ -293,8 +306,10 @@ static int store_share(struct write *write, struct sqlite_db *db, const struct d
 			       SQL_INT(share->max_slot - share->min_slot));
 	if (r == 0)
 		r = sqlite_commit(db);
-	if (r < 0)
+	if (r < 0) {
 		sqlite_rollback(db);
+		counter_names_forget(&write->writer->counter_names);
+	}
 	return r < 0 ? r : 1;
 }
 

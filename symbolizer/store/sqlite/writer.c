@@ -46,6 +46,7 @@ int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 	writer->clock = clock;
 	writer->buffer = BYTES_INIT(MAX_COLUMN_BYTES);
 	writer->block = BYTES_INIT(MAX_SCRATCH_BYTES);
+	writer->counters = BYTES_INIT(MAX_COLUMN_BYTES);
 	r = agent_cache_new(AGENT_CACHE_MAX_NUMBERS, &writer->agents);
 	if (r == 0)
 		r = arena_new(MAX_SCRATCH_BYTES, &writer->scratch);
@@ -64,6 +65,8 @@ struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer)
 	(void)arena_free(writer->scratch);
 	bytes_release(&writer->buffer);
 	bytes_release(&writer->block);
+	bytes_release(&writer->counters);
+	counter_names_release(&writer->counter_names);
 	free(writer);
 	return NULL;
 }

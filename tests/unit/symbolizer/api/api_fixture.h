@@ -31,6 +31,7 @@ struct fake_store {
 	int error;        /* returned by all reads; 0: success */
 	int check_error;  /* returned by store_check() */
 	const char *path; /* of executable 1; NULL: /opt/shares */
+	uint64_t n_lost;  /* further ticks lost in the ring buffer */
 };
 
 static const struct store_host fake_host = {
@@ -265,36 +266,56 @@ static inline int fake_scan_coverage(struct store *store, const uint32_t *hosts,
 			FAKE_FIRST_SLOT + 10 * SLOTS_PER_SECOND - 1);
 }
 
-static inline int fake_scan_counters(struct store *store, const struct store_counter_query *query,
-				     const struct store_counter_visitor *visitor)
+static inline void fake_sum_counters(const struct store_counter_query *query, uint64_t *values)
 {
 	static const struct batch_counter counters[] = {
 		{ "ticks_expected_total{}", 3960 },
+		{ "ticks_total{outcome=\"sampled\"}", 8800 },
 		{ "ticks_total{outcome=\"ring_full\"}", 3 },
 		{ "ticks_total{outcome=\"failed\"}", 4 },
 		{ "ticks_total{outcome=\"missed\"}", 5 },
 		{ "ticks_total{outcome=\"idle\"}", 1000 },
+		{ "samples_total{}", 8800 },
 		{ "stacks_cut_total{reason=\"depth\"}", 6 },
 		{ "stacks_cut_total{reason=\"no-mapping\"}", 7 },
+		{ "stacks_cut_total{reason=\"of-a-later-version\"}", 1 },
 		{ "cpu_ns_total{}", 20 * NSEC_PER_MSEC },
 		{ "bpf_ns_total{}", NSEC_PER_MSEC },
+		{ "budget_reduced_ns_total{measure=\"frequency\"}", 4 * NSEC_PER_SEC },
 		{ "a_counter_of_a_later_version{}", 1 },
 	};
-	int r = fake_error(store);
 
-	(void)query;
-	if (r == 0)
-		r = visitor->batch(visitor->arg, FIXTURE_SECOND * NSEC_PER_SEC,
-				   (FIXTURE_SECOND + 10) * NSEC_PER_SEC);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++) {
-		const struct bytes_view name = {
-			.data = (const uint8_t *)counters[i].name,
-			.size = strlen(counters[i].name),
-		};
+	memset(values, 0, query->n_names * sizeof(*values));
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		for (size_t k = 0; k < query->n_names; k++)
+			if (strncmp(counters[i].name, query->names[k], strlen(query->names[k])) ==
+			    0) {
+				values[k] += counters[i].value;
+				break;
+			}
+}
 
-		r = visitor->counter(visitor->arg, name, counters[i].value);
-	}
-	return r;
+/* One batch of ten seconds, the third of its run, stored 100 ms after it was closed. */
+static inline int fake_scan_counters(struct store *store, const struct store_counter_query *query,
+				     store_counters_function function, void *arg)
+{
+	uint64_t values[STORE_MAX_COUNTER_NAMES];
+	const struct store_batch_counters batch = {
+		.run = 1,
+		.sequence = 3,
+		.opened_wall_ns = FIXTURE_SECOND * NSEC_PER_SEC,
+		.closed_wall_ns = (FIXTURE_SECOND + 10) * NSEC_PER_SEC,
+		.delay_ms = 100,
+		.values = values,
+	};
+
+	if (fake_error(store) < 0 || query->n_hosts == 0)
+		return fake_error(store);
+	fake_sum_counters(query, values);
+	for (size_t i = 0; i < query->n_names; i++)
+		if (strcmp(query->names[i], "ticks_total{outcome=\"ring_full\"}") == 0)
+			values[i] += container_of(store, struct fake_store, store)->n_lost;
+	return function(arg, &batch);
 }
 
 static inline int fake_check(struct store *store)

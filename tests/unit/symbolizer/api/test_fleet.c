@@ -5,7 +5,7 @@ static void an_agents_coverage_losses_and_cost_are_reported(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
-	const json_t *host;
+	const json_t *host, *losses, *cuts;
 
 	ask_handler(*state, api_fleet, NULL, NULL, &response);
 	json = json_of(&response);
@@ -19,8 +19,17 @@ static void an_agents_coverage_losses_and_cost_are_reported(void **state)
 	assert_int_equal(json_number_at(host, "ticks_expected"), 3960);
 	assert_int_equal(json_number_at(host, "ticks_lost"), 7);
 	assert_int_equal(json_number_at(host, "ticks_missed"), 5);
-	assert_int_equal(json_number_at(host, "stacks_cut"), 13);
+	assert_int_equal(json_number_at(host, "stacks_cut"), 14);
 	assert_int_equal(json_number_at(host, "agent_cpu"), 21000);
+	assert_int_equal(json_integer_value(json_object_get(host, "clock_offset_ms")), -100);
+	losses = json_object_get(host, "losses");
+	assert_int_equal(json_number_at(losses, "ticks_lost_ring_full"), 3);
+	assert_int_equal(json_number_at(losses, "ticks_lost_failed"), 4);
+	assert_int_equal(json_number_at(losses, "frequency_lowered_s"), 4);
+	cuts = json_object_get(losses, "stacks_cut_by_reason");
+	assert_int_equal(json_number_at(cuts, "depth"), 6);
+	assert_int_equal(json_number_at(cuts, "no-mapping"), 7);
+	assert_int_equal(json_number_at(cuts, "unknown"), 1);
 }
 
 static void a_host_without_batches_is_only_counted(void **state)

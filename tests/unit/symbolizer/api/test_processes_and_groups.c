@@ -40,6 +40,31 @@ static void the_number_of_groups_counts_those_beyond_the_limit(void **state)
 	assert_int_equal(json_number_at(json_array_get(groups, 0), "value"), 20202);
 }
 
+static void sums_have_the_losses_of_their_hosts(void **state)
+{
+	static const struct http_field by_host[] = { { "group_by", "host" }, {} };
+	static const struct {
+		api_handler handler;
+		const struct http_field *parameters;
+	} cases[] = { { api_processes, NULL }, { api_groups, by_host } };
+	struct api_fixture *fixture = *state;
+
+	fixture->store.n_lost = 300;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+
+		ask_handler(fixture, cases[i].handler, cases[i].parameters, NULL, &response);
+		json = json_of(&response);
+		assert_int_equal(
+			json_number_at(json_object_get(json, "losses"), "ticks_lost_ring_full"),
+			303);
+		assert_string_equal(http_response_find_header(&response, "X-Hearth-Lost-Ring-Full"),
+				    "303");
+		assert_non_null(strstr(json_text_at(json, "message"), "were lost in the ring"));
+	}
+}
+
 static void series_without_the_tag_have_a_null_name(void **state)
 {
 	static const struct http_field by_cpu[] = { { "group_by", "cpu" }, {} };
@@ -73,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_process_has_its_identity_and_microseconds),
 		API_TEST(the_number_of_groups_counts_those_beyond_the_limit),
+		API_TEST(sums_have_the_losses_of_their_hosts),
 		API_TEST(series_without_the_tag_have_a_null_name),
 		API_TEST(invalid_parameters_and_failures_are_errors),
 	};

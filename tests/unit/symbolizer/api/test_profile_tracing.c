@@ -129,6 +129,15 @@ static void headers_always_have_the_figures(void **state)
 		{ "X-Hearth-Unsymbolized", "10101" },
 		{ "X-Hearth-Unsymbolized-No-Debuginfo", "10101" },
 		{ "X-Hearth-Cut", "0" },
+		{ "X-Hearth-Samples", "8800" },
+		{ "X-Hearth-Ticks-Expected", "3960" },
+		{ "X-Hearth-Lost-Ring-Full", "3" },
+		{ "X-Hearth-Lost-Other", "9" },
+		{ "X-Hearth-Lost-Waits", "0" },
+		{ "X-Hearth-Stacks-Cut", "14" },
+		{ "X-Hearth-Batches-Missing", "0" },
+		{ "X-Hearth-Throttled-S", "4" },
+		{ "X-Hearth-Gap-S", "0" },
 	};
 	scoped(http_response_release) struct http_response response, refused;
 
@@ -147,7 +156,7 @@ static void with_debug_the_body_has_the_figures_too(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
-	const json_t *debug;
+	const json_t *debug, *losses;
 
 	ask(*state, QUESTION(",\"debug\":true"), &response);
 	json = envelope_of(&response, 200, "SUCCESS");
@@ -157,6 +166,29 @@ static void with_debug_the_body_has_the_figures_too(void **state)
 	assert_int_equal(json_number_at(debug, "total"), 30303);
 	assert_int_equal(json_number_at(debug, "unsymbolized"), 10101);
 	assert_string_equal(json_text_at(debug, "unit"), "microseconds");
+	losses = json_object_get(debug, "losses");
+	assert_int_equal(json_number_at(losses, "hosts"), 1);
+	assert_int_equal(json_number_at(losses, "counted_s"), 10);
+	assert_int_equal(json_number_at(losses, "ticks_sampled"), 8800);
+	assert_int_equal(json_number_at(losses, "ticks_lost_ring_full"), 3);
+	assert_int_equal(json_number_at(losses, "ticks_missed"), 5);
+	assert_int_equal(json_array_size(json_object_get(losses, "gaps")), 0);
+}
+
+static void the_description_reports_lost_samples(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	/* 303 of 8800 + 303 + 9 */
+	fixture->store.n_lost = 300;
+	ask(fixture, QUESTION(), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_string_equal(json_text_at(json, "DESCRIPTION"),
+			    "3.3 % of the samples of host 'web-1' were lost in the ring buffer "
+			    "between 2023-11-14T22:13:20Z and 2023-11-14T22:13:30Z");
+	assert_string_equal(http_response_find_header(&response, "X-Hearth-Lost-Ring-Full"), "303");
 }
 
 static void memory_is_in_bytes(void **state)
@@ -336,6 +368,7 @@ int main(void)
 		API_TEST(the_columns_hold_the_same_profile),
 		API_TEST(headers_always_have_the_figures),
 		API_TEST(with_debug_the_body_has_the_figures_too),
+		API_TEST(the_description_reports_lost_samples),
 		API_TEST(memory_is_in_bytes),
 		API_TEST(the_range_includes_its_first_and_last_second),
 		API_TEST(an_empty_result_is_a_success_with_the_reason),

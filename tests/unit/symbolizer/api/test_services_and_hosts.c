@@ -46,6 +46,30 @@ static void services_can_be_limited_to_an_event_type(void **state)
 	}
 }
 
+static void with_a_time_range_hosts_have_their_losses(void **state)
+{
+	static const struct http_field last[] = { { "last", "1h" }, {} };
+	static const struct http_field wrong[] = { { "last", "soon" }, {} };
+	scoped(http_response_release) struct http_response response, plain, refused;
+	scoped(json_decrefp) json_t *json = NULL, *without = NULL;
+	const json_t *host, *losses;
+
+	ask_handler(*state, api_hosts, last, NULL, &response);
+	json = json_of(&response);
+	host = json_array_get(json_object_get(json, "hosts"), 0);
+	assert_int_equal(json_number_at(host, "covered_s"), 10);
+	assert_int_equal(json_integer_value(json_object_get(host, "clock_offset_ms")), -100);
+	losses = json_object_get(host, "losses");
+	assert_int_equal(json_number_at(losses, "ticks_lost_ring_full"), 3);
+	assert_int_equal(json_number_at(losses, "frequency_lowered_s"), 4);
+	ask_handler(*state, api_hosts, NULL, NULL, &plain);
+	without = json_of(&plain);
+	assert_null(
+		json_object_get(json_array_get(json_object_get(without, "hosts"), 0), "losses"));
+	ask_handler(*state, api_hosts, wrong, NULL, &refused);
+	assert_error(&refused, 400, "soon");
+}
+
 static void hosts_are_listed_with_their_labels(void **state)
 {
 	scoped(http_response_release) struct http_response response;
@@ -100,6 +124,7 @@ int main(void)
 		API_TEST(services_are_listed_with_their_facts),
 		API_TEST(services_can_be_limited_to_an_event_type),
 		API_TEST(hosts_are_listed_with_their_labels),
+		API_TEST(with_a_time_range_hosts_have_their_losses),
 		API_TEST(each_tenant_has_separate_lists),
 		API_TEST(invalid_parameters_and_failures_are_errors),
 	};

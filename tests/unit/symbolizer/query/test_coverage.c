@@ -92,34 +92,6 @@ static void more_batches_than_can_be_read_are_refused(void **state)
 	coverage_release(&coverage);
 }
 
-static int scan_too_much(struct store *store, const uint32_t *hosts, size_t count,
-			 uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
-			 void *arg)
-{
-	int r = 0;
-
-	(void)store;
-	(void)count;
-	(void)to_slot;
-	for (size_t i = 0; r == 0 && i <= COVERAGE_MAX_BATCHES; i++)
-		r = function(arg, hosts[0], from_slot, from_slot);
-	return r;
-}
-
-static void coverage_is_unknown_with_too_many_batches(void **state)
-{
-	static const struct store_operations too_much = { .scan_coverage = scan_too_much };
-	const struct store_host host = { .id = 1 };
-	const struct store_process process = { .host = &host };
-	const struct store_series series = { .process = &process };
-	struct store store = { .operations = &too_much };
-	uint64_t slots = 1;
-
-	(void)state;
-	assert_ok(coverage_of_series(&store, &series, 1, 0, 1000, &slots));
-	assert_int_equal(slots, 0);
-}
-
 static void coverage_is_unknown_in_an_engine_without_it(void **state)
 {
 	static const uint32_t host = 1;
@@ -147,7 +119,6 @@ int main(void)
 		cmocka_unit_test(time_covered_by_several_agents_counts_once),
 		cmocka_unit_test(hosts_added_one_by_one_keep_their_own_time),
 		cmocka_unit_test(more_batches_than_can_be_read_are_refused),
-		cmocka_unit_test(coverage_is_unknown_with_too_many_batches),
 		cmocka_unit_test(coverage_is_unknown_in_an_engine_without_it),
 		cmocka_unit_test(covered_seconds_are_rounded_but_not_to_zero),
 	};

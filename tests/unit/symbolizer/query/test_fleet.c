@@ -38,20 +38,25 @@ static int scan_coverage(struct store *store, const uint32_t *ids, size_t count,
 }
 
 static int scan_counters(struct store *store, const struct store_counter_query *query,
-			 const struct store_counter_visitor *visitor)
+			 store_counters_function function, void *arg)
 {
-	static const char name[] = "samples_total{}";
-	const struct bytes_view view = { .data = (const uint8_t *)name, .size = strlen(name) };
 	int r = 0;
 
 	(void)store;
-	assert_int_equal(query->n_hosts, 2);
-	assert_int_equal(query->hosts[0], 3);
-	assert_int_equal(query->hosts[1], 1);
 	for (size_t i = 0; r == 0 && i < query->n_hosts; i++) {
-		r = visitor->batch(visitor->arg, 0, 1000 * SLOT_NS);
-		if (r == 0)
-			r = visitor->counter(visitor->arg, view, query->hosts[i]);
+		uint64_t values[STORE_MAX_COUNTER_NAMES] = {};
+		const struct store_batch_counters batch = {
+			.host_index = i,
+			.run = query->hosts[i],
+			.sequence = 1,
+			.closed_wall_ns = 1000 * SLOT_NS,
+			.values = values,
+		};
+
+		for (size_t k = 0; k < query->n_names; k++)
+			if (strcmp(query->names[k], "samples_total{") == 0)
+				values[k] = query->hosts[i];
+		r = query->hosts[i] == 2 ? 0 : function(arg, &batch);
 	}
 	return r;
 }
@@ -70,10 +75,11 @@ static void boots_of_a_host_are_one_row_with_the_data_of_the_newest(void **state
 
 	(void)state;
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(fleet_list(&store, "default", 0, 100000, arena, &fleet));
+	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 100000 }, arena,
+			     &fleet));
 	assert_int_equal(fleet.count, 1);
-	assert_string_equal(fleet.hosts[0].host->agent_id, "second-boot");
-	assert_int_equal(fleet.hosts[0].host->n_cpus, 8);
+	assert_string_equal(fleet.hosts[0].machine.host->agent_id, "second-boot");
+	assert_int_equal(fleet.hosts[0].machine.host->n_cpus, 8);
 	assert_int_equal(fleet.hosts[0].covered_slots, 2000);
 	assert_int_equal(fleet.hosts[0].counted_ns, 2000 * SLOT_NS);
 	assert_int_equal(fleet.hosts[0].counts.samples, 4);
@@ -88,9 +94,11 @@ static void hosts_not_seen_in_the_range_are_counted_by_name(void **state)
 
 	(void)state;
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(fleet_list(&store, "default", 0, 100000, arena, &fleet));
+	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 100000 }, arena,
+			     &fleet));
 	assert_int_equal(fleet.n_not_seen, 1);
-	assert_ok(fleet_list(&store, "default", 0, 5000, arena, &fleet));
+	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 5000 }, arena,
+			     &fleet));
 	assert_int_equal(fleet.count, 0);
 	assert_int_equal(fleet.n_not_seen, 2);
 }
