@@ -3,10 +3,11 @@
  * Writes replayed batches to a sample store, and prints how fast and how large it is.
  *
  *   store_bench --data FOLDER --capture FOLDER --hosts N --minutes N [--first-host N]
- *               [--threads N] [--max-seconds N] [--prefix NAME] [--measure]
+ *               [--threads N] [--max-seconds N] [--prefix NAME] [--measure] [--peer FILE]
  *
  * Without --measure it fills the store, for the minutes before the last full hour, and prints
  * "filled FROM TO SAMPLES": the unix seconds that the batches cover, and the number of samples.
+ * With --peer it also writes them to FILE, a table for the peer of queries.
  * With --measure it runs on one core, prints figures whose names begin with NAME, and writes the
  * same batches to the peer.
  */
@@ -26,7 +27,7 @@
 #include "tests/bench/fleet/store_peer.h"
 
 struct options {
-	const char *data, *capture, *prefix;
+	const char *data, *capture, *prefix, *peer;
 	uint32_t n_hosts, first_host;
 	uint64_t minutes, max_seconds;
 	unsigned int n_threads;
@@ -175,10 +176,17 @@ static int fill(const struct options *options, const struct capture *capture,
 static int fill_only(const struct options *options, const struct capture *capture)
 {
 	uint64_t from_ns = from_wall_ns(options);
+	struct store_peer_usage usage;
 	struct store_fill_result result;
-	int r;
+	struct store_peer *peer = NULL;
+	int r = 0;
 
-	r = fill(options, capture, NULL, &result);
+	if (options->peer)
+		r = store_peer_open(options->peer, true, &peer);
+	if (r == 0)
+		r = fill(options, capture, peer, &result);
+	if (peer)
+		(void)store_peer_close(peer, &usage);
 	if (r == 0)
 		printf("filled %llu %llu %llu\n", (unsigned long long)(from_ns / NSEC_PER_SEC),
 		       (unsigned long long)((from_ns + result.covered_ns) / NSEC_PER_SEC),
@@ -206,7 +214,7 @@ static int run(const struct options *options)
 	(void)snprintf(path, sizeof(path), "%s.peer", options->data);
 	r = run_on_one_core();
 	if (r == 0)
-		r = store_peer_open(path, &peer);
+		r = store_peer_open(path, false, &peer);
 	if (r < 0)
 		return r;
 	r = fill(options, capture, peer, &result);
@@ -214,7 +222,7 @@ static int run(const struct options *options)
 	return r < 0 ? r : print_figures(options, &result, &peer_usage);
 }
 
-enum { OPTION_FIRST_HOST = 1, OPTION_MAX, OPTION_PREFIX, OPTION_MEASURE };
+enum { OPTION_FIRST_HOST = 1, OPTION_MAX, OPTION_PREFIX, OPTION_MEASURE, OPTION_PEER };
 
 static const struct argp_option argp_options[] = {
 	{ "data", 'd', "FOLDER", 0, "The store, a folder that exists", 0 },
@@ -225,6 +233,7 @@ static const struct argp_option argp_options[] = {
 	{ "max-seconds", OPTION_MAX, "N", 0, "Stop writing after this time", 0 },
 	{ "threads", 't', "N", 0, "Threads that write", 0 },
 	{ "prefix", OPTION_PREFIX, "NAME", 0, "The names of figures begin with it", 0 },
+	{ "peer", OPTION_PEER, "FILE", 0, "A table for the peer of queries", 0 },
 	{ "measure", OPTION_MEASURE, NULL, 0, "Run on one core and print figures", 0 },
 	{},
 };
@@ -257,6 +266,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_PREFIX:
 		options->prefix = text;
+		return 0;
+	case OPTION_PEER:
+		options->peer = text;
 		return 0;
 	case OPTION_MEASURE:
 		options->measures = true;
