@@ -114,6 +114,17 @@ int sqlite_commit(struct sqlite_db *db);
 void sqlite_rollback(struct sqlite_db *db);
 
 /*
+ * A savepoint in the open transaction, for changes that are undone without the rest. One at a time.
+ * Both calls below end it. A savepoint costs no synchronous write.
+ */
+int sqlite_savepoint(struct sqlite_db *db);
+int sqlite_release_savepoint(struct sqlite_db *db);
+int sqlite_undo_savepoint(struct sqlite_db *db);
+
+/* Whether a transaction is open: some errors end it, and undo all its changes. */
+bool sqlite_in_transaction(const struct sqlite_db *db);
+
+/*
  * One read transaction for many lookups: each lookup alone would take and release the WAL's locks,
  * which costs more than the lookup. The transaction ends with the scope:
  *

@@ -243,6 +243,16 @@ size_t agent_cache_count(const struct agent_cache *cache)
 	return cache->n_numbers;
 }
 
+void agent_cache_forget_agent(struct agent_cache *cache, const char *tenant,
+			      const struct batch *batch)
+{
+	struct hash128 key = key_of(cache, tenant, batch);
+	struct agent_entry **found = hash_table_find(cache->by_key, &key);
+
+	if (found)
+		remove_entry(cache, *found);
+}
+
 void agent_cache_forget(struct agent_cache *cache, int64_t epoch_id)
 {
 	struct agent_entry *entry = cache->newest;

@@ -3,8 +3,8 @@
 
 /*
  * A bounded cache of table "number" of hearth.db: (agent, epoch, kind, number) -> store ID. For a
- * batch of a known agent, the writer needs no lookup in SQLite. Used by the writer only, which adds
- * only committed numbers.
+ * batch of a known agent, the writer needs no lookup in SQLite. Used by the writer only, which
+ * forgets an agent when a group of batches with one of the agent is rolled back.
  */
 
 #include "common/hash_table.h"
@@ -13,7 +13,7 @@
 
 struct agent_cache;
 
-/* One epoch of one agent. The writer updates the fields after a commit. */
+/* One epoch of one agent. The writer updates the fields after each batch. */
 struct agent {
 	int64_t epoch_id; /* 0: not in hearth.db */
 	uint32_t host;    /* store ID, 0: unknown */
@@ -41,12 +41,16 @@ int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const 
 int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent,
 		 enum number_kind kind, uint32_t number, uint64_t *ret_id);
 
-/* Adds a committed number. Without memory, entries are dropped: hearth.db still has them. */
+/* Adds a number of hearth.db. Without memory, entries are dropped: hearth.db still has them. */
 void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind,
 		    uint32_t number, uint64_t id);
 
 /* Cached numbers of all agents. */
 size_t agent_cache_count(const struct agent_cache *cache);
+
+/* Drops the epoch of the batch's agent: what the cache has of it was rolled back. */
+void agent_cache_forget_agent(struct agent_cache *cache, const char *tenant,
+			      const struct batch *batch);
 
 /* Drops the epoch with this row ID. */
 void agent_cache_forget(struct agent_cache *cache, int64_t epoch_id);

@@ -24,9 +24,14 @@ struct reader_pool {
 	struct connection_set sets[READER_COUNT];
 };
 
+static size_t n_slots(const struct connection_set *set)
+{
+	return set->writer ? WRITER_DAYS : READER_DAYS;
+}
+
 void connection_set_close_days(struct connection_set *set)
 {
-	for (size_t i = 0; i < CONNECTION_DAYS; i++) {
+	for (size_t i = 0; i < n_slots(set); i++) {
 		set->days[i].db = sqlite_db_free(set->days[i].db);
 		set->days[i].used = 0;
 	}
@@ -57,7 +62,7 @@ static struct day_connection *slot_for(struct connection_set *set, day_number da
 {
 	struct day_connection *oldest = &set->days[0];
 
-	for (size_t i = 0; i < CONNECTION_DAYS; i++) {
+	for (size_t i = 0; i < n_slots(set); i++) {
 		struct day_connection *slot = &set->days[i];
 
 		if (slot->db && slot->day == day)

@@ -10,8 +10,11 @@
 #include "symbolizer/store/sqlite/block.h"
 #include "symbolizer/store/sqlite/store_state.h"
 
-/* Most day files that one set keeps open. A query over a month opens one after another. */
-#define CONNECTION_DAYS 8
+/* Most day files that a reader keeps open. A query over a month opens one after another. */
+#define READER_DAYS 8
+
+/* Most day files that the writer keeps open, and so the most that a group of batches changes. */
+#define WRITER_DAYS 16
 
 struct day_connection {
 	day_number day;
@@ -28,7 +31,7 @@ struct connection_set {
 	uint64_t generation; /* store_state_generation() at the last use */
 	uint64_t turn;
 	struct sqlite_db *hearth;
-	struct day_connection days[CONNECTION_DAYS];
+	struct day_connection days[WRITER_DAYS];
 	struct block_scratch scratch;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store operations, opening and retention. One writer runs under a mutex. Readers come from a
- * pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
+ * The store operations, opening and retention. One thread writes groups of batches. Readers come
+ * from a pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
  * (store_state.h) is rebuilt from the files when the store is opened.
  */
 
@@ -21,6 +21,18 @@
 #include "symbolizer/store/sqlite/node_cache.h"
 #include "symbolizer/store/sqlite/write.h"
 
+/* Batches in one commit. At one batch per agent and 5 s, 256 in 40 ms are 32 000 agents. */
+#define GROUP_MAX_BATCHES 256
+
+/* Decoded batches in one commit: the changed pages of a group stay in memory until then. */
+#define GROUP_MAX_BYTES (64 * MIB)
+
+/*
+ * A group costs two synchronous writes, of hearth.db and of a day file. At 200 batches/s the store
+ * had 63 to 83 of them per second with 20 ms, and 49 with 30 ms.
+ */
+#define GROUP_SPACING_NS (30 * NSEC_PER_MSEC)
+
 /* Space that store_check() requires: more than a batch needs in the WAL. */
 #define CHECK_BYTES (256 * KIB)
 
@@ -32,8 +44,9 @@ struct sqlite_store {
 	struct store_state *state;
 	struct reader_pool *readers;
 	struct node_cache *nodes;
-	pthread_mutex_t write_lock;
+	pthread_mutex_t write_lock; /* of @writer, for a group of batches or retention */
 	struct sqlite_writer *writer;
+	struct write_queue *queue;
 };
 
 static struct sqlite_store *sqlite_store_of(struct store *store)
@@ -46,16 +59,28 @@ static struct reader reader_for(struct store *store, enum reader_kind kind)
 	return reader_borrow(sqlite_store_of(store)->readers, kind);
 }
 
+static size_t write_group(void *arg, struct store_write *const *writes, size_t count)
+{
+	struct sqlite_store *self = arg;
+	size_t n_written;
+
+	(void)pthread_mutex_lock(&self->write_lock);
+	n_written = sqlite_writer_write_group(self->writer, writes, count);
+	(void)pthread_mutex_unlock(&self->write_lock);
+	return n_written;
+}
+
 static int operation_write(struct store *store, const char *tenant, const struct batch *batch,
 			   struct arena *arena, struct store_missing *ret_missing)
 {
-	struct sqlite_store *self = sqlite_store_of(store);
-	int r;
+	const struct store_write write = {
+		.tenant = tenant,
+		.batch = batch,
+		.arena = arena,
+		.ret_missing = ret_missing,
+	};
 
-	(void)pthread_mutex_lock(&self->write_lock);
-	r = sqlite_writer_write(self->writer, tenant, batch, arena, ret_missing);
-	(void)pthread_mutex_unlock(&self->write_lock);
-	return r;
+	return write_queue_run(sqlite_store_of(store)->queue, &write);
 }
 
 static int operation_find_series(struct store *store, const struct store_series_query *query,
@@ -271,6 +296,7 @@ static struct store *operation_free(struct store *store)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 
+	(void)write_queue_free(self->queue);
 	(void)reader_pool_free(self->readers);
 	(void)sqlite_writer_free(self->writer);
 	(void)node_cache_free(self->nodes);
@@ -418,6 +444,19 @@ static int load_state(struct sqlite_store *self)
 	return load_count(hearth, SQL_PROCESS_MAX, &self->writer->n_processes);
 }
 
+static int start_queue(struct sqlite_store *self)
+{
+	const struct write_queue_options options = {
+		.max_writes = GROUP_MAX_BATCHES,
+		.max_bytes = GROUP_MAX_BYTES,
+		.spacing_ns = GROUP_SPACING_NS,
+		.write_group = write_group,
+		.arg = self,
+	};
+
+	return write_queue_new(&options, &self->queue);
+}
+
 int sqlite_store_open(const char *folder, const struct clock *clock, struct store **ret_store)
 {
 	struct sqlite_store *self = calloc(1, sizeof(*self));
@@ -446,6 +485,8 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 				      &self->writer);
 	if (r == 0)
 		r = load_state(self);
+	if (r == 0)
+		r = start_queue(self);
 	if (r < 0)
 		return r;
 	*ret_store = take_ptr(store);

@@ -168,6 +168,25 @@ int store_state_set_series_host(struct store_state *state, uint32_t series, uint
 	return r;
 }
 
+uint32_t store_state_series_end(struct store_state *state)
+{
+	uint32_t end;
+
+	(void)pthread_mutex_lock(&state->lock);
+	end = (uint32_t)state->series_hosts.count;
+	(void)pthread_mutex_unlock(&state->lock);
+	return end;
+}
+
+void store_state_forget_series(struct store_state *state, uint32_t end)
+{
+	(void)pthread_mutex_lock(&state->lock);
+	for (size_t i = end; i < state->series_hosts.count; i++)
+		state->n_series -= state->series_hosts.items[i] != 0;
+	state->series_hosts.count = MIN(state->series_hosts.count, (size_t)end);
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
 int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
 			 struct hash_table *hosts)
 {

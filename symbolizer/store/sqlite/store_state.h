@@ -38,6 +38,12 @@ int store_state_days(struct store_state *state, day_number first, day_number las
 
 int store_state_set_series_host(struct store_state *state, uint32_t series, uint32_t host);
 
+/*
+ * The IDs of series from @end on were rolled back. store_state_series_end() is above all IDs.
+ */
+uint32_t store_state_series_end(struct store_state *state);
+void store_state_forget_series(struct store_state *state, uint32_t end);
+
 /* Adds the hosts of these series to @hosts, a set of uint32_t. Unknown series are skipped. */
 int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
 			 struct hash_table *hosts);

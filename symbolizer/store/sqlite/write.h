@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Writes one batch. The steps:
+ * Writes a group of batches with one commit of hearth.db and one of each day file
+ * (write_batch.c, write_group.c). The steps for one batch:
  *
  *   resolve   looks up every number of the batch, or lists it as missing (write_resolve.c)
  *   define    adds new hosts, executables, processes, series, code objects and stacks to hearth.db
@@ -11,8 +12,9 @@
  *   append    adds a block to the file of each day that the batch overlaps (write_append.c), and
  *             the counters to the last of them (write_counters.c)
  *
- * All steps run under the writer's lock. The cache of numbers changes only after the commit of
- * hearth.db.
+ * All steps run under the writer's lock, inside savepoints: a batch that fails is undone alone. The
+ * cache of numbers changes after the batch's last step, and forgets the agents of a group that is
+ * rolled back.
  */
 
 #include "common/clock.h"
@@ -21,12 +23,14 @@
 #include "symbolizer/store/sqlite/codec.h"
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/sqlite/counter_names.h"
+#include "symbolizer/store/write_queue.h"
 
 /*
  * Most days that one batch may overlap. Agents close batches after seconds, but an agent that was
  * stopped may continue after a weekend.
  */
 #define WRITE_MAX_DAYS 16
+static_assert(WRITE_MAX_DAYS <= WRITER_DAYS, "the writer closes no file with an open transaction");
 
 /* The path of the last stored stack in the tree. The next stack shares its outermost frames. */
 struct stack_path {
@@ -35,8 +39,38 @@ struct stack_path {
 	uint64_t nodes[STACK_MAX_FRAMES];
 };
 
+/* A day file with an open transaction of the group. */
+struct group_day {
+	day_number day;
+	struct sqlite_db *db; /* stays open: the group has at most WRITE_MAX_DAYS */
+	bool in_batch;        /* the savepoint of the batch is set */
+	int error;            /* the transaction has ended, or its commit failed */
+};
+
+/* The outcome of a batch is final after the commits. */
+struct group_member {
+	uint32_t days; /* bit i: the result depends on group_day i */
+	uint32_t host;
+	uint64_t n_new_stacks, n_new_processes;
+};
+
+struct write_group {
+	bool has_hearth; /* the transaction on hearth.db is open */
+	int error;       /* of hearth.db: no batch of the group is stored */
+	struct group_day days[WRITE_MAX_DAYS];
+	size_t n_days;
+	uint32_t series_end; /* of store_state before the group */
+	VEC_DEFINE(, struct group_member) members;
+	bool has_damaged; /* a batch found the file of damaged_day damaged */
+	day_number damaged_day;
+	/* Days with files found damaged before. Only their batches fail if they still are. */
+	day_number replaced[WRITE_MAX_DAYS];
+	size_t n_replaced;
+};
+
 struct sqlite_writer {
 	struct connection_set connections;
+	struct write_group group;
 	struct agent_cache *agents;
 	struct store_state *state; /* borrowed */
 	const struct clock *clock;
@@ -57,9 +91,12 @@ int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 		      struct sqlite_writer **ret_writer);
 struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer);
 
-/* Like store_write(). The caller holds the writer's lock. */
-int sqlite_writer_write(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
-			struct arena *arena, struct store_missing *ret_missing);
+/* Removes epochs that ended days ago, one per transaction. An error is only logged. */
+void sqlite_writer_expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth);
+
+/* See write_queue_options.write_group. The caller holds the writer's lock. */
+size_t sqlite_writer_write_group(struct sqlite_writer *writer, struct store_write *const *writes,
+				 size_t count);
 
 /* A number of this batch. */
 struct number_entry {
@@ -94,7 +131,7 @@ struct write {
 	int64_t epoch_id;
 	int64_t tenant_id; /* 0: not looked up yet */
 	uint32_t host;
-	bool in_transaction;
+	bool in_hearth; /* the savepoint of the batch is set on hearth.db */
 
 	struct hash_table *numbers; /* {kind, number} -> struct number_entry */
 	VEC_DEFINE(, uint32_t) missing[NUMBER_KIND_END];
@@ -103,7 +140,7 @@ struct write {
 	uint64_t *stack_ids;                  /* their store IDs, set after define */
 	uint32_t *row_stack;                  /* [n_rows] ordinal of the row's stack */
 
-	/* Changes that the cache gets after the commit. */
+	/* Changes that the cache gets when all steps have succeeded. */
 	VEC_DEFINE(, struct learned_number) learned;
 	uint64_t n_new_stacks, n_new_processes;
 	uint64_t epoch_saved_ns, host_saved_ns;
@@ -122,7 +159,10 @@ struct number_entry *write_number(const struct write *write, enum number_kind ki
 /* Fills numbers, runs and row_stack. 1 all numbers are known, 0 some are in write->missing. */
 int write_resolve(struct write *write);
 
-/* Begins the transaction on hearth.db unless it is open: call it before every change. */
+/*
+ * Begins the group's transaction on hearth.db and sets the batch's savepoint, unless they are
+ * there: call it before every change.
+ */
 int write_begin(struct write *write);
 
 /* Finds or adds the row of the batch's tenant. */
@@ -155,15 +195,18 @@ int write_label_names(struct write *write, const struct label *labels, uint32_t 
 int write_code_object_identity(struct write *write, uint32_t number,
 			       const struct executable_id **ret_identity);
 
-/* Adds all definitions of the batch. Leaves the transaction open. */
+/* Adds all definitions of the batch. */
 int write_define(struct write *write);
 int write_define_process(struct write *write, const struct batch_process *process);
 int write_define_series(struct write *write, const struct batch_series *series);
 int write_define_code_object(struct write *write, const struct batch_code_object *object);
 int write_define_stacks(struct write *write);
 
-/* Call it after the commit: updates the cache, and sets stack_ids and runs for append. */
+/* Sets stack_ids and the series of runs for append. */
 int write_apply(struct write *write);
+
+/* Call it after the last step: the cache learns the numbers of the batch. */
+void write_update_cache(const struct write *write);
 
 /* The days of the batch, ascending: those of its rows and of the time that it covers. */
 struct write_days {
@@ -180,8 +223,8 @@ int write_is_stored(struct sqlite_writer *writer, const char *tenant, const stru
 		    day_number day);
 
 /*
- * Adds the block of one day in one transaction. @first: the block counts as the batch. 1 stored, 0
- * the file has the block already.
+ * Adds the block of one day. @first: the block counts as the batch. 1 stored, 0 the file has the
+ * block already.
  */
 int write_append_day(struct write *write, day_number day, bool first);
 
@@ -194,5 +237,38 @@ struct counted_batch {
 
 /* Adds the counters of the batch in the open transaction of @db. */
 int write_counters(struct write *write, struct sqlite_db *db, const struct counted_batch *counted);
+
+/* A group (write_group.c). @writes are the batches that it has so far. */
+void write_group_begin(struct sqlite_writer *writer);
+void write_group_abort(struct sqlite_writer *writer, struct sqlite_db *hearth,
+		       struct store_write *const *writes, size_t count);
+/* Sets the final results. */
+void write_group_commit(struct sqlite_writer *writer, struct sqlite_db *hearth,
+			struct store_write *const *writes, size_t count);
+
+/* False: the group would have too many days with these. */
+bool write_group_has_room(const struct sqlite_writer *writer, const struct write_days *days);
+
+/* See group_member.days. */
+uint32_t write_group_days(const struct sqlite_writer *writer, const struct write_days *days);
+
+/*
+ * Ends the savepoints of a batch. @outcome < 0: undoes its changes, also the hosts of series from
+ * @series_end on. Returns an error of the batch, which may be that of a file, or 0.
+ */
+int write_group_end_batch(struct write *write, int outcome, uint32_t series_end);
+
+/* The file of @day, in the group's transaction, with the savepoint of the batch. */
+int write_open_day(struct sqlite_writer *writer, day_number day, struct sqlite_db **ret_db);
+
+/* Whether the group has changed the file of @day, which may be new. */
+bool write_has_open_day(const struct sqlite_writer *writer, day_number day);
+
+/*
+ * Returns @error. If the file is damaged, the group is written again after write_replace_day(),
+ * which renames the file.
+ */
+int write_day_failed(struct sqlite_writer *writer, day_number day, int error);
+void write_replace_day(struct sqlite_writer *writer, day_number day);
 
 DEFINE_SCOPED(struct sqlite_writer *, sqlite_writer_free);

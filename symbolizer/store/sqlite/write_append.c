@@ -73,7 +73,7 @@ static int find_block(struct sqlite_writer *writer, const char *tenant, const st
 	struct sqlite_db *db;
 	int r;
 
-	if (!store_state_has_day(writer->state, day))
+	if (!store_state_has_day(writer->state, day) && !write_has_open_day(writer, day))
 		return 0;
 	r = connection_set_day(&writer->connections, day, &db);
 	if (r < 0)
@@ -88,7 +88,7 @@ int write_is_stored(struct sqlite_writer *writer, const char *tenant, const stru
 {
 	int r = find_block(writer, tenant, batch, day);
 
-	return r == -EUCLEAN ? write_set_day_aside(writer, day) : r;
+	return r < 0 ? write_day_failed(writer, day, r) : r;
 }
 
 struct used_stack {
@@ -246,23 +246,18 @@ static int add_counters(struct write *write, struct sqlite_db *db, const struct 
 	return write_counters(write, db, &counted);
 }
 
-static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share)
+static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share,
+		     int64_t sender)
 {
 	const struct batch *batch = write->batch;
-	struct bytes *block = &write->writer->block;
-	int64_t sender = 0;
-	int r;
+	const struct bytes *block = &write->writer->block;
 
-	r = find_sender(write, db, &sender);
-	if (r < 0)
-		return r;
-	r = sqlite_run(db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
-		       SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
-		       SQL_INT(clip_to_day(batch->closed_wall_ns, share)), SQL_INT(share->min_slot),
-		       SQL_INT(share->max_slot), SQL_INT(share->n_rows),
-		       SQL_INT(share->n_without_series), SQL_BLOB("", 0),
-		       SQL_BLOB(block->data, block->size));
-	return r < 0 ? r : add_counters(write, db, share, sender);
+	return sqlite_run(db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
+			  SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
+			  SQL_INT(clip_to_day(batch->closed_wall_ns, share)),
+			  SQL_INT(share->min_slot), SQL_INT(share->max_slot),
+			  SQL_INT(share->n_rows), SQL_INT(share->n_without_series), SQL_BLOB("", 0),
+			  SQL_BLOB(block->data, block->size));
 }
 
 static int add_activity(struct sqlite_db *db, const struct day_share *share)
@@ -285,31 +280,25 @@ static int add_activity(struct sqlite_db *db, const struct day_share *share)
 	return r;
 }
 
-/* 1 stored, 0 the file has the block already: the day was not listed when it was searched. */
 static int store_share(struct write *write, struct sqlite_db *db, const struct day_share *share,
 		       bool first)
 {
+	int64_t sender = 0;
 	int r;
 
-	r = sqlite_begin(db);
+	r = find_sender(write, db, &sender);
 	if (r == 0)
-		r = add_block(write, db, share);
-	if (r == -EEXIST) {
-		sqlite_rollback(db);
-		counter_names_forget(&write->writer->counter_names);
+		r = add_block(write, db, share, sender);
+	/* The file has the block: the day was not listed when it was searched. */
+	if (r == -EEXIST)
 		return 0;
-	}
+	if (r == 0)
+		r = add_counters(write, db, share, sender);
 	if (r == 0)
 		r = add_activity(db, share);
 	if (r == 0)
 		r = sqlite_run(db, SQL_TOTAL_ADD, SQL_INT(first), SQL_INT(share->n_rows),
 			       SQL_INT(share->max_slot - share->min_slot));
-	if (r == 0)
-		r = sqlite_commit(db);
-	if (r < 0) {
-		sqlite_rollback(db);
-		counter_names_forget(&write->writer->counter_names);
-	}
 	return r < 0 ? r : 1;
 }
 
@@ -328,26 +317,6 @@ static int encode_share(struct write *write, const struct day_share *share)
 	return share->n_rows ? block_encode(&rows, &write->writer->connections.scratch, block) : 0;
 }
 
-static int append_to_file(struct write *write, const struct day_share *share, bool first)
-{
-	struct sqlite_writer *writer = write->writer;
-	struct day_total total;
-	struct sqlite_db *db;
-	int stored;
-	int r;
-
-	r = connection_set_day(&writer->connections, share->day, &db);
-	if (r < 0)
-		return r;
-	stored = store_share(write, db, share, first);
-	if (stored < 0)
-		return stored;
-	r = day_db_total(db, &total);
-	if (r == 0)
-		r = store_state_set_day(writer->state, share->day, &total);
-	return r < 0 ? r : stored;
-}
-
 int write_append_day(struct write *write, day_number day, bool first)
 {
 	struct day_share share = {
@@ -355,6 +324,7 @@ int write_append_day(struct write *write, day_number day, bool first)
 		.first_slot = day * SLOTS_PER_DAY,
 		.end_slot = (day + 1) * SLOTS_PER_DAY,
 	};
+	struct sqlite_db *db;
 	int r;
 
 	r = take_rows(write, &share);
@@ -364,9 +334,8 @@ int write_append_day(struct write *write, day_number day, bool first)
 		r = encode_share(write, &share);
 	if (r < 0)
 		return r;
-	r = append_to_file(write, &share, first);
-	if (r != -EUCLEAN)
-		return r;
-	r = write_set_day_aside(write->writer, day);
-	return r < 0 ? r : append_to_file(write, &share, first);
+	r = write_open_day(write->writer, day, &db);
+	if (r == 0)
+		r = store_share(write, db, &share, first);
+	return r < 0 ? write_day_failed(write->writer, day, r) : r;
 }

@@ -16,12 +16,18 @@
 
 int write_begin(struct write *write)
 {
-	int r;
+	struct write_group *group = &write->writer->group;
+	int r = 0;
 
-	if (write->in_transaction)
+	if (write->in_hearth)
 		return 0;
-	r = sqlite_begin(write->hearth);
-	write->in_transaction = r == 0;
+	if (!group->has_hearth)
+		r = sqlite_begin(write->hearth);
+	if (r < 0)
+		return r;
+	group->has_hearth = true;
+	r = sqlite_savepoint(write->hearth);
+	write->in_hearth = r == 0;
 	return r;
 }
 

@@ -224,9 +224,8 @@ static int compare_runs(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static void update_caches(struct write *write)
+void write_update_cache(const struct write *write)
 {
-	struct sqlite_writer *writer = write->writer;
 	struct agent *agent = write->agent;
 
 	agent->epoch_id = write->epoch_id;
@@ -235,17 +234,12 @@ static void update_caches(struct write *write)
 	agent->host_saved_ns = write->host_saved_ns;
 	agent->epoch_saved_ns = write->epoch_saved_ns;
 	for (size_t i = 0; i < write->learned.count; i++)
-		agent_remember(writer->agents, agent, write->learned.items[i].kind,
+		agent_remember(write->writer->agents, agent, write->learned.items[i].kind,
 			       write->learned.items[i].number, write->learned.items[i].id);
-	writer->n_stacks += write->n_new_stacks;
-	writer->n_processes += write->n_new_processes;
-	/* Without memory, lists of hosts show the time in hearth.db, which is up to 60 s older. */
-	(void)store_state_set_host_seen(writer->state, write->host, write->batch->closed_wall_ns);
 }
 
 int write_apply(struct write *write)
 {
-	update_caches(write);
 	for (size_t i = 0; i < write->runs.count; i++)
 		write->runs.items[i].series =
 			(uint32_t)write_number(write, NUMBER_SERIES, write->runs.items[i].number)

@@ -103,10 +103,7 @@ static int add_series_row(struct write *write, const struct series_row *row, uin
 	r = write_label_names(write, series->labels, series->n_labels);
 	if (r < 0)
 		return r;
-	/*
-	 * Before the commit, because it may fail. If the row is rolled back, the next series gets
-	 * its ID and sets the host again.
-	 */
+	/* Before the commit, because it may fail. If the row is undone, so is the host. */
 	return store_state_set_series_host(write->writer->state, (uint32_t)*ret_id, write->host);
 }
 
