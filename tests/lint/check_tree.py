@@ -59,6 +59,8 @@ MAY_INCLUDE = {
     "symbolizer/sqlite": ["common"],
     # The interface that engines implement. Code that stores or reads samples includes no engine.
     "symbolizer/store": ["common"],
+    # Pure functions of bytes, which an engine uses.
+    "symbolizer/store/segment": ["common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/sqlite", "common"],

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The builder's tables, for the files that fill them and the file that sorts them. */
+
+#include "common/hash_table.h"
+#include "common/string_table.h"
+#include "common/vec.h"
+#include "symbolizer/store/segment/segment_builder.h"
+#include "symbolizer/store/segment/segment_layout.h"
+
+VEC_DEFINE(segment_values, uint64_t);
+
+struct builder_table {
+	struct table_layout layout;
+	struct hash_table *rows; /* values of a row -> u64 index; NULL: equal rows are kept */
+	struct segment_values values; /* values.items[row * n_columns + column] */
+	size_t count;
+};
+
+struct segment_builder {
+	struct string_table *texts;
+	struct builder_table tables[SEGMENT_TABLE_COUNT];
+};
+
+/* Returns whether each row of @table is added, also if an equal one exists. */
+static inline bool keeps_equal_rows(enum segment_table table)
+{
+	return table == SEGMENT_ROW || table == SEGMENT_TOTAL;
+}
