@@ -2,10 +2,12 @@
 /*
  * Bytes and time per sample of segments made from recorded batches:
  *
- *   segment_bench [--minutes N] [--service NAME]... [--columns] FILE...
+ *   segment_bench [--minutes N] [--prefix TEXT] [--service NAME]... [--columns] FILE...
  *
  * Each FILE is the body of a POST /v1/ingest. The batches are those of any agents, in the order in
- * which they were sent. Segments have N minutes (default: 60). --service selects processes by name.
+ * which they were sent. Event types that event_type.h does not have are left out. Segments have N
+ * minutes (default: 60). --service selects processes by name. Names of figures begin with --prefix
+ * (default: segment.).
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ struct number_key {
 	struct hash128 agent;
 	uint64_t epoch;
 	uint32_t number;
-	uint32_t table; /* 0 executables, 1 processes, 2 series, 3 stacks */
+	uint32_t table; /* 0 objects, 1 processes, 2 series, 3 stacks */
 };
 
 /* One segment in progress. */
@@ -44,13 +46,14 @@ struct target_key {
 
 struct target {
 	struct segment_builder *builder;
-	struct hash_table *stacks; /* number_key -> row of STACK + 1 */
-	struct hash_table *series; /* number_key -> row of SERIES + 1 */
+	struct hash_table *stacks;  /* number_key -> row of STACK + 1 */
+	struct hash_table *series;  /* number_key -> row of SERIES + 1 */
 	struct hash_table *objects; /* number_key -> row of OBJECT + 1 */
 };
 
 struct bench {
 	uint64_t minutes;
+	const char *prefix;
 	const char *services[MAX_SERVICES];
 	unsigned int n_services;
 	bool print_columns;
@@ -89,14 +92,13 @@ static void check(int r, const char *what)
 
 static struct number_key key_of(const struct batch *batch, uint32_t table, uint32_t number)
 {
-	return (struct number_key){ .agent = batch->agent_id,
-				    .epoch = batch->epoch,
-				    .table = table,
-				    .number = number };
+	return (struct number_key){
+		.agent = batch->agent_id, .epoch = batch->epoch, .table = table, .number = number
+	};
 }
 
-static void define(struct bench *bench, const struct batch *batch, uint32_t table,
-		   uint32_t number, const void *definition)
+static void define(struct bench *bench, const struct batch *batch, uint32_t table, uint32_t number,
+		   const void *definition)
 {
 	struct number_key key = key_of(batch, table, number);
 	const void **slot;
@@ -118,6 +120,9 @@ static void define_all(struct bench *bench, const struct batch *batch)
 {
 	for (uint32_t i = 0; i < batch->n_executables; i++)
 		define(bench, batch, 0, batch->executables[i].number, &batch->executables[i]);
+	for (uint32_t i = 0; i < batch->n_code_objects; i++)
+		define(bench, batch, 0, FRAME_CODE_OBJECT | batch->code_objects[i].number,
+		       &batch->code_objects[i]);
 	for (uint32_t i = 0; i < batch->n_processes; i++)
 		define(bench, batch, 1, batch->processes[i].number, &batch->processes[i]);
 	for (uint32_t i = 0; i < batch->n_series; i++)
@@ -154,20 +159,24 @@ static uint64_t add_labels(struct target *target, const struct label *labels, ui
 	return list;
 }
 
-/* 0 none, else row of OBJECT + 1. */
-static uint64_t add_object(struct bench *bench, const struct batch *batch, struct target *target,
-			   uint32_t number)
+static uint64_t add_code_object(struct target *target, const struct batch_code_object *code)
 {
-	struct number_key key = key_of(batch, 0, number);
-	const struct batch_executable *executable;
+	uint64_t id, lines;
+
+	check(segment_builder_text(target->builder, &code->hash, sizeof(code->hash), &id), "hash");
+	check(segment_builder_text(target->builder, code->line_table.data, code->line_table.size,
+				   &lines),
+	      "lines");
+	return 1 +
+	       add(target, SEGMENT_OBJECT,
+		   (uint64_t[]){ SEGMENT_CODE_OBJECT, id, text(target, code->function), 0, lines });
+}
+
+static uint64_t add_executable(struct target *target, const struct batch_executable *executable)
+{
 	scoped(bytes_release) struct bytes segments = BYTES_INIT(MIB);
 	uint64_t id, attributes;
-	uint64_t *row;
 
-	check(hash_table_insert(target->objects, &key, (void **)&row), "object");
-	executable = *row ? NULL : find(bench, batch, 0, number);
-	if (!executable)
-		return *row;
 	for (uint32_t i = 0; i < executable->n_segments; i++) {
 		(void)bytes_append_varint(&segments, executable->segments[i].file_offset);
 		(void)bytes_append_varint(&segments, executable->segments[i].vaddr);
@@ -177,9 +186,24 @@ static uint64_t add_object(struct bench *bench, const struct batch *batch, struc
 	      "identity");
 	check(segment_builder_text(target->builder, segments.data, segments.size, &attributes),
 	      "load segments");
-	*row = 1 + add(target, SEGMENT_OBJECT,
+	return 1 + add(target, SEGMENT_OBJECT,
 		       (uint64_t[]){ executable->id.kind, id, text(target, executable->name),
 				     executable->role, attributes });
+}
+
+/* 0 none, else row of OBJECT + 1. */
+static uint64_t add_object(struct bench *bench, const struct batch *batch, struct target *target,
+			   uint32_t number)
+{
+	struct number_key key = key_of(batch, 0, number);
+	const void *object;
+	uint64_t *row;
+
+	check(hash_table_insert(target->objects, &key, (void **)&row), "object");
+	object = *row ? NULL : find(bench, batch, 0, number);
+	if (object)
+		*row = number & FRAME_CODE_OBJECT ? add_code_object(target, object)
+						  : add_executable(target, object);
 	return *row;
 }
 
@@ -219,10 +243,12 @@ static uint64_t add_series(struct bench *bench, const struct batch *batch, struc
 
 	check(hash_table_insert(target->series, &key, (void **)&row), "series");
 	if (*row == 0)
-		*row = 1 + add(target, SEGMENT_SERIES,
-			       (uint64_t[]){ add_process(bench, batch, target, process),
-					     series->tid, text(target, series->thread_name),
-					     (uint64_t)(series->cpu + 1), series->period_ns, 0 });
+		*row = 1 +
+		       add(target, SEGMENT_SERIES,
+			   (uint64_t[]){ add_process(bench, batch, target, process), series->tid,
+					 text(target, series->thread_name),
+					 (uint64_t)(series->cpu + 1), series->period_ns,
+					 add_labels(target, series->labels, series->n_labels) });
 	return *row;
 }
 
@@ -243,11 +269,10 @@ static uint64_t add_stack(struct bench *bench, const struct batch *batch, struct
 		return 0;
 	for (uint32_t i = stack->n_frames; i > 0; i--) {
 		const struct batch_frame *frame = &stack->frames[i - 1];
-		uint64_t frame_row =
-			add(target, SEGMENT_FRAME,
-			    (uint64_t[]){ frame->kind,
-					  add_object(bench, batch, target, frame->executable),
-					  frame->address });
+		uint64_t frame_row = add(
+			target, SEGMENT_FRAME,
+			(uint64_t[]){ frame->kind, add_object(bench, batch, target, frame->object),
+				      frame->address });
 
 		node = 1 + add(target, SEGMENT_NODE, (uint64_t[]){ node, frame_row });
 	}
@@ -255,10 +280,11 @@ static uint64_t add_stack(struct bench *bench, const struct batch *batch, struct
 	return *row;
 }
 
-static struct target *find_target(struct bench *bench, const char *service, enum event_type type,
-				  uint64_t slot)
+static struct target *find_target(struct bench *bench, const char *service,
+				  const struct batch_series *series, uint64_t slot)
 {
-	struct target_key key = { .type = type,
+	const struct event_type_info *event = event_type_info(series->type);
+	struct target_key key = { .type = series->type,
 				  .bucket = slot / (bench->minutes * SLOTS_PER_MINUTE) };
 	struct target *target;
 	uint64_t tenant;
@@ -274,8 +300,8 @@ static struct target *find_target(struct bench *bench, const char *service, enum
 	tenant = text(target, "default");
 	(void)add(target, SEGMENT_HEAD,
 		  (uint64_t[]){ SEGMENT_SAMPLES, tenant, text(target, service),
-				text(target, event_type_name(type)),
-				text(target, event_type_unit(type)), SEGMENT_TIME });
+				text(target, event->name), text(target, event->unit),
+				event->kind });
 	return target;
 }
 
@@ -301,19 +327,20 @@ static void add_rows(struct bench *bench, const struct batch *batch)
 		if (!series || row->series != series->number || row->slot >= next_bucket) {
 			series = find(bench, batch, 2, row->series);
 			process = series ? find(bench, batch, 1, series->process) : NULL;
-			if (!process || !is_selected(bench, process->name)) {
+			if (!process || series->described || !is_selected(bench, process->name)) {
 				series = NULL;
 				continue;
 			}
-			target = find_target(bench, process->name, series->type, row->slot);
+			target = find_target(bench, process->name, series, row->slot);
 			series_row = add_series(bench, batch, target, series, process);
 			next_bucket = (row->slot / (bench->minutes * SLOTS_PER_MINUTE) + 1) *
 				      bench->minutes * SLOTS_PER_MINUTE;
 		}
-		(void)add(target, SEGMENT_ROW,
-			  (uint64_t[]){ series_row, row->slot,
-					row->stack ? add_stack(bench, batch, target, row->stack) : 0,
-					row->value });
+		(void)add(
+			target, SEGMENT_ROW,
+			(uint64_t[]){ series_row, row->slot,
+				      row->stack ? add_stack(bench, batch, target, row->stack) : 0,
+				      row->value });
 		bench->n_rows++;
 	}
 }
@@ -410,7 +437,8 @@ static void measure(struct target *target, struct segment_codec *codec, bool col
 	      "decode");
 	figures->decode_ns += now_ns() - start;
 	sum_segment(&decoded, figures);
-	roll_up(&segment, codec, figures);
+	if (segment.column[HEAD_EVENT_KIND][0] != EVENT_VALUE_STATE)
+		roll_up(&segment, codec, figures);
 	check(segment_measure(bytes_view_of(&bytes), sizes, &text_bytes), "sizes");
 	for (unsigned int i = 0; i < SEGMENT_COLUMN_COUNT; i++) {
 		figures->column_bytes[i] += sizes[i];
@@ -434,7 +462,8 @@ static void print_columns(const struct figures *figures, double n_rows)
 #undef COLUMN
 	};
 
-	fprintf(stderr, "# %-26s %10s %14s %14s\n", "column", "values", "bytes/sample", "as varints");
+	fprintf(stderr, "# %-26s %10s %14s %14s\n", "column", "values", "bytes/sample",
+		"as varints");
 	for (unsigned int i = 0; i < SEGMENT_COLUMN_COUNT; i++)
 		fprintf(stderr, "# %-26s %10zu %14.3f %14.3f\n", names[i],
 			figures->rows[segment_columns[i].table],
@@ -444,32 +473,37 @@ static void print_columns(const struct figures *figures, double n_rows)
 		(double)figures->text_bytes / n_rows);
 }
 
-static void per_s(const char *name, double n_rows, uint64_t ns)
-{
-	printf("segment.%s %.0f samples/s\n", name, n_rows / ((double)MAX(ns, UINT64_C(1)) / 1e9));
-}
-
 static void report(const struct bench *bench, const struct figures *figures)
 {
 	double n_rows = (double)MAX(bench->n_rows, UINT64_C(1));
+	const struct {
+		const char *name;
+		double value;
+		const char *unit;
+	} rows[] = {
+		{ "samples", n_rows, "samples" },
+		{ "segments", (double)figures->n_segments, "segments" },
+		{ "wire_bytes", (double)bench->batch_bytes / n_rows, "bytes/sample" },
+		{ "bytes", (double)figures->bytes / n_rows, "bytes/sample" },
+		{ "rollup_bytes", (double)figures->rollup_bytes / n_rows, "bytes/sample" },
+		{ "collect_ns", (double)bench->resolve_ns / n_rows, "ns/sample" },
+		{ "write_ns", (double)(figures->finish_ns + figures->encode_ns) / n_rows,
+		  "ns/sample" },
+		{ "decode_ns", (double)figures->decode_ns / n_rows, "ns/sample" },
+		{ "sum_ns", (double)figures->sum_ns / n_rows, "ns/sample" },
+	};
 
 	if (bench->print_columns)
 		print_columns(figures, n_rows);
-	printf("segment.samples %.0f samples\n", n_rows);
-	printf("segment.segments %zu segments\n", figures->n_segments);
-	printf("segment.wire_bytes %.3f bytes/sample\n", (double)bench->batch_bytes / n_rows);
-	printf("segment.bytes %.3f bytes/sample\n", (double)figures->bytes / n_rows);
-	printf("segment.rollup_bytes %.3f bytes/sample\n", (double)figures->rollup_bytes / n_rows);
-	per_s("collect_per_s", n_rows, bench->resolve_ns);
-	per_s("write_per_s", n_rows, figures->finish_ns + figures->encode_ns);
-	per_s("decode_per_s", n_rows, figures->decode_ns);
-	per_s("sum_per_s", n_rows, figures->sum_ns);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		printf("%s%s %.3f %s\n", bench->prefix, rows[i].name, rows[i].value, rows[i].unit);
 }
 
 static void parse_options(struct bench *bench, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "minutes", required_argument, NULL, 'm' },
+		{ "prefix", required_argument, NULL, 'p' },
 		{ "service", required_argument, NULL, 's' },
 		{ "columns", no_argument, NULL, 'c' },
 		{},
@@ -479,6 +513,8 @@ static void parse_options(struct bench *bench, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 'm')
 			bench->minutes = strtoull(optarg, NULL, 10);
+		else if (option == 'p')
+			bench->prefix = optarg;
 		else if (option == 's' && bench->n_services < MAX_SERVICES)
 			bench->services[bench->n_services++] = optarg;
 		else if (option == 'c')
@@ -493,13 +529,14 @@ static void parse_options(struct bench *bench, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	scoped(segment_codec_release) struct segment_codec codec = {};
-	struct bench bench = { .minutes = 60 };
+	struct bench bench = { .minutes = 60, .prefix = "segment." };
 	struct figures figures = {};
 	struct target *target;
 	size_t cursor = 0;
 
 	parse_options(&bench, argc, argv);
-	check(hash_table_new(sizeof(struct number_key), sizeof(void *), 0, &bench.numbers), "memory");
+	check(hash_table_new(sizeof(struct number_key), sizeof(void *), 0, &bench.numbers),
+	      "memory");
 	check(hash_table_new(sizeof(struct target_key), sizeof(struct target), 0, &bench.targets),
 	      "memory");
 	check(string_table_new(MIB, &bench.names), "memory");

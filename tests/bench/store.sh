@@ -25,6 +25,8 @@ measure_store() {
 	"$HEARTH_BUILD/bin/store_bench" --measure --data "$disk/data" --capture "$captures/$1" --prefix "$2" \
 		--hosts "$hosts" --minutes "$minutes" --max-seconds "$max_s" --threads 8
 	rm -rf "$disk/data"
+	# The same batches as segments, the format that has its definitions in the day file.
+	"$HEARTH_BUILD/bin/segment_bench" --prefix "$2segment_" "$captures/$1"/*.batch
 }
 
 need_captures services light build

@@ -26,6 +26,7 @@
 
 #include "common/arena.h"
 #include "common/bytes.h"
+#include "common/event_type.h"
 
 #define SEGMENT_FORMAT 1
 
@@ -43,15 +44,11 @@ enum segment_kind {
 	SEGMENT_ROLLUP = 1,
 };
 
-/* How values of an event type are combined over time. */
-enum segment_event_kind {
-	SEGMENT_TIME = 0,  /* counts of the period, else ns: summed */
-	SEGMENT_SUM = 1,   /* bytes or events: summed */
-	SEGMENT_STATE = 2, /* valid until the next value: never summed */
-};
+/* Class of objects that are code objects. Others have an enum executable_id_kind. */
+#define SEGMENT_CODE_OBJECT 128
 
 enum segment_table {
-#define TABLE(table)                               SEGMENT_##table,
+#define TABLE(table) SEGMENT_##table,
 #define COLUMN(table, column, coding, reference, target)
 #include "symbolizer/store/segment/segment_tables.def"
 #undef TABLE

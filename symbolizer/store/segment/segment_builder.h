@@ -36,9 +36,9 @@ int segment_builder_add_segment(struct segment_builder *builder, const struct se
 /*
  * Adds the sums of a segment, decoded completely: for each stack and range of @slots_per_row slots
  * the sum over all series, in the unit of the event type (counts multiplied by the period), and for
- * each series its sum. The builder then holds a roll-up. -EINVAL: values of this event type are not
- * summed (SEGMENT_STATE), or HEAD differs from that of earlier segments. -EOVERFLOW: a sum exceeds
- * 64 bits.
+ * each series its sum. The builder then holds a roll-up. -EINVAL: the segment is a roll-up, values
+ * of its event type are not summed (EVENT_VALUE_STATE), or HEAD differs from that of earlier
+ * segments. -EOVERFLOW: a sum exceeds 64 bits.
  */
 int segment_builder_add_rollup(struct segment_builder *builder, const struct segment *segment,
 			       uint64_t slots_per_row);

@@ -13,7 +13,7 @@ VEC_DEFINE(segment_values, uint64_t);
 
 struct builder_table {
 	struct table_layout layout;
-	struct hash_table *rows; /* values of a row -> u64 index; NULL: equal rows are kept */
+	struct hash_table *rows;      /* values of a row -> u64 index; NULL: equal rows are kept */
 	struct segment_values values; /* values.items[row * n_columns + column] */
 	size_t count;
 };

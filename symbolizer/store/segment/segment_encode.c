@@ -80,7 +80,8 @@ static unsigned int steps_to_parent(const uint64_t *parents, size_t row)
 static void transform_frames(const struct segment *segment, const struct frame_predictor *predictor,
 			     uint64_t *out)
 {
-	const uint64_t *parents = segment->column[NODE_PARENT], *frames = segment->column[NODE_FRAME];
+	const uint64_t *parents = segment->column[NODE_PARENT],
+		       *frames = segment->column[NODE_FRAME];
 
 	for (size_t i = 0; i < segment->count[SEGMENT_NODE]; i++) {
 		uint64_t parent_frame = parents[i] ? frames[parents[i] - 1] + 1 : 0;
@@ -227,8 +228,7 @@ static int encode_texts(const struct segment *segment, struct segment_codec *cod
 
 static void write_prefix(uint8_t *prefix, size_t size)
 {
-	uint64_t checksum =
-		hash64_of(prefix + SEGMENT_PREFIX_BYTES, size - SEGMENT_PREFIX_BYTES);
+	uint64_t checksum = hash64_of(prefix + SEGMENT_PREFIX_BYTES, size - SEGMENT_PREFIX_BYTES);
 
 	memcpy(prefix, SEGMENT_MAGIC, SEGMENT_MAGIC_BYTES);
 	prefix[SEGMENT_MAGIC_BYTES] = SEGMENT_FORMAT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables are sorted in the order of segment_tables.def, each after its references have been replaced
- * by the new rows of the tables before. Most tables are sorted by their columns from left to right.
- * The prefix tree is put into depth-first order, with the children of a node in the order of their
- * frames. Lists and the tables without an order keep that in which they were added.
+ * Tables are sorted in the order of segment_tables.def, each after its references have been
+ * replaced by the new rows of the tables before. Most tables are sorted by their columns from left
+ * to right. The prefix tree is put into depth-first order, with the children of a node in the order
+ * of their frames. Lists and the tables without an order keep that in which they were added.
  */
 
 #include "symbolizer/store/segment/segment_builder_private.h"
@@ -118,7 +118,8 @@ static int sort_nodes(const struct builder_table *table, uint32_t *rows)
 		uint32_t child = next_child[node];
 
 		if (child == 0) {
-			node = values[2 * (node - 1)]; /* all children are done: back to the parent */
+			node = values[2 *
+				      (node - 1)]; /* all children are done: back to the parent */
 			continue;
 		}
 		rows[n_sorted++] = by_parent[child - 1];
@@ -158,8 +159,7 @@ static void renumber(struct finish *finish, enum segment_table id, bool to_itsel
 		if (layout->reference == REFERENCE_NUMBER || (layout->target == id) != to_itself)
 			continue;
 		for (size_t i = k; i < table->values.count; i += table->layout.n_columns)
-			table->values.items[i] =
-				new_value(finish, layout, table->values.items[i]);
+			table->values.items[i] = new_value(finish, layout, table->values.items[i]);
 	}
 }
 

@@ -7,8 +7,8 @@
 
 #include "symbolizer/store/segment/segment.h"
 
-#define SEGMENT_MAGIC        "HSEG"
-#define SEGMENT_MAGIC_BYTES  4
+#define SEGMENT_MAGIC       "HSEG"
+#define SEGMENT_MAGIC_BYTES 4
 /* Magic, format, checksum. */
 #define SEGMENT_PREFIX_BYTES (SEGMENT_MAGIC_BYTES + 1 + 8)
 

@@ -176,7 +176,8 @@ static int add_stack_sums(struct segment_builder *builder, const struct segment 
 		r = segment_builder_add(
 			builder, SEGMENT_ROW,
 			(uint64_t[]){ 0, key->slot,
-				      map_value(map, &segment_columns[ROW_STACK], key->stack), *sum },
+				      map_value(map, &segment_columns[ROW_STACK], key->stack),
+				      *sum },
 			NULL);
 	return r;
 }
@@ -222,7 +223,7 @@ int segment_builder_add_rollup(struct segment_builder *builder, const struct seg
 	int r;
 
 	assert(slots_per_row > 0);
-	if (segment->column[HEAD_EVENT_KIND][0] == SEGMENT_STATE ||
+	if (segment->column[HEAD_EVENT_KIND][0] == EVENT_VALUE_STATE ||
 	    segment->column[HEAD_KIND][0] != SEGMENT_SAMPLES)
 		return -EINVAL;
 	r = add_tables(builder, segment, definitions, &map);

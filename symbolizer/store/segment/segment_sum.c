@@ -11,11 +11,11 @@
 struct summing {
 	const struct segment *segment;
 	uint64_t from_slot, to_slot;
-	/* Rows of series i are [row_start[i], row_start[i + 1]). Row 0 of SERIES is series 1 here. */
+	/* Rows of series i are [row_start[i], row_start[i + 1]). Series 0: rows without one. */
 	uint32_t *row_start;
-	uint32_t *series;   /* sorted by their groups */
-	uint64_t *values;   /* [stacks + 1], zero between groups */
-	uint32_t *touched;  /* [stacks + 1] stacks with a value */
+	uint32_t *series;  /* sorted by their groups */
+	uint64_t *values;  /* [stacks + 1], zero between groups */
+	uint32_t *touched; /* [stacks + 1] stacks with a value */
 	size_t n_touched;
 };
 
@@ -84,7 +84,8 @@ static int close_group(struct summing *summing, uint32_t group, struct segment_s
 		uint32_t stack = summing->touched[i];
 
 		sums->items[sums->count++] = (struct segment_sum){
-			.group = group, .stack = stack, .value = summing->values[stack] };
+			.group = group, .stack = stack, .value = summing->values[stack]
+		};
 		summing->values[stack] = 0;
 	}
 	summing->n_touched = 0;

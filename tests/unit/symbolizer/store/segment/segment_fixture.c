@@ -18,8 +18,7 @@ static uint64_t below(uint64_t *random, uint64_t limit)
 	return model_random(random) % limit;
 }
 
-void model_add_random(struct model *model, uint64_t *random, size_t count,
-		      const uint64_t slots[2])
+void model_add_random(struct model *model, uint64_t *random, size_t count, const uint64_t slots[2])
 {
 	for (size_t i = 0; i < count; i++) {
 		struct model_row row = {
@@ -67,7 +66,7 @@ static uint64_t add(struct segment_builder *builder, enum segment_table table,
 }
 
 void builder_add_head(struct segment_builder *builder, const char *service,
-		      enum segment_event_kind kind)
+		      enum event_value_kind kind)
 {
 	uint64_t name;
 
@@ -97,13 +96,14 @@ static uint64_t add_series(struct segment_builder *builder, const struct model_r
 			    (uint64_t[]){ add_text(builder, "host", row->host),
 					  add_text(builder, "name", row->host), label });
 	uint64_t object = add_object(builder, row->process);
-	uint64_t path = 1 + add(builder, SEGMENT_PATH,
-				(uint64_t[]){ 0, object, add_text(builder, "/bin/", row->process) });
+	uint64_t path =
+		1 + add(builder, SEGMENT_PATH,
+			(uint64_t[]){ 0, object, add_text(builder, "/bin/", row->process) });
 	uint64_t process = add(builder, SEGMENT_PROCESS,
 			       (uint64_t[]){ host, 100000000 * (uint64_t)(7 - row->process),
 					     100 + row->process, 1, add_text(builder, "web", 0),
-					     add_text(builder, "/bin/", row->process), object + 1, 0,
-					     path, labels });
+					     add_text(builder, "/bin/", row->process), object + 1,
+					     0, path, labels });
 
 	return 1 + add(builder, SEGMENT_SERIES,
 		       (uint64_t[]){ process, 100 + row->process + row->thread,
@@ -129,7 +129,7 @@ static uint64_t add_stack(struct segment_builder *builder, const struct model_ro
 	return 1 + add(builder, SEGMENT_STACK, (uint64_t[]){ node, row->cut });
 }
 
-struct segment_builder *builder_of(const struct model *model, enum segment_event_kind kind)
+struct segment_builder *builder_of(const struct model *model, enum event_value_kind kind)
 {
 	struct segment_builder *builder;
 
@@ -148,7 +148,7 @@ struct segment_builder *builder_of(const struct model *model, enum segment_event
 struct segment segment_of(const struct model *model, struct arena *arena)
 {
 	scoped(segment_builder_freep) struct segment_builder *builder =
-		builder_of(model, SEGMENT_TIME);
+		builder_of(model, EVENT_VALUE_TIME);
 	struct segment segment;
 
 	assert_ok(segment_builder_finish(builder, arena, &segment));
@@ -253,9 +253,9 @@ static uint64_t row_key(const struct segment *segment, size_t row)
 	assert_int_equal(segment->column[PROCESS_START_TIME_NS][process], 100000000 * (7 - number));
 	assert_int_equal(segment->column[SERIES_PERIOD_NS][series],
 			 thread % 2 ? 0 : MODEL_PERIOD_NS);
-	assert_int_equal(text_number(segment, segment->column[SERIES_THREAD_NAME][series],
-				     strlen("thread")),
-			 thread);
+	assert_int_equal(
+		text_number(segment, segment->column[SERIES_THREAD_NAME][series], strlen("thread")),
+		thread);
 	key = combine(combine(key, number), thread);
 	key = combine(key, segment_stack_key(segment, segment->column[ROW_STACK][row]));
 	return combine(combine(key, segment->column[ROW_SLOT][row]),

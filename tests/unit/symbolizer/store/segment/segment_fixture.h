@@ -29,17 +29,16 @@ struct model_row {
 VEC_DEFINE(model, struct model_row);
 
 /* Appends @count random rows with slots in [from, to). */
-void model_add_random(struct model *model, uint64_t *random, size_t count,
-		      const uint64_t slots[2]);
+void model_add_random(struct model *model, uint64_t *random, size_t count, const uint64_t slots[2]);
 
 uint64_t model_random(uint64_t *random);
 
 /* A builder with a head and the rows of @model. Periods are MODEL_PERIOD_NS for even threads. */
-struct segment_builder *builder_of(const struct model *model, enum segment_event_kind kind);
+struct segment_builder *builder_of(const struct model *model, enum event_value_kind kind);
 
 /* Adds a head for @service, which is "web" in builder_of(). */
 void builder_add_head(struct segment_builder *builder, const char *service,
-		      enum segment_event_kind kind);
+		      enum event_value_kind kind);
 
 /* The segment of @model, in @arena. */
 struct segment segment_of(const struct model *model, struct arena *arena);

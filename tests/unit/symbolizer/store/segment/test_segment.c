@@ -25,15 +25,16 @@ static void a_decoded_segment_equals_the_encoded_one(void **state)
 
 static void extreme_values_are_kept(void **state)
 {
-	static const uint64_t extremes[] = { 0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1,
-					     UINT64_MAX - 1, 255, 256 };
+	static const uint64_t extremes[] = {
+		0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, 255, 256
+	};
 	scoped(segment_builder_freep) struct segment_builder *builder = NULL;
 	scoped(arena_freep) struct arena *arena = new_arena();
 	struct segment segment, decoded;
 
 	(void)state;
 	assert_ok(segment_builder_new(&builder));
-	builder_add_head(builder, "web", SEGMENT_TIME);
+	builder_add_head(builder, "web", EVENT_VALUE_TIME);
 	for (size_t i = 0; i < ARRAY_SIZE(extremes); i++) {
 		assert_ok(segment_builder_add(builder, SEGMENT_FRAME,
 					      (uint64_t[]){ extremes[i], 0, ~extremes[i] }, NULL));
@@ -149,7 +150,7 @@ static void a_sample_of_a_steady_service_takes_few_bytes(void **state)
 
 	(void)state;
 	assert_ok(segment_builder_new(&builder));
-	builder_add_head(builder, "web", SEGMENT_TIME);
+	builder_add_head(builder, "web", EVENT_VALUE_TIME);
 	for (uint64_t i = 0; i < N_STACKS; i++) {
 		assert_ok(segment_builder_add(builder, SEGMENT_FRAME, (uint64_t[]){ 1, 0, i * 37 },
 					      NULL));

@@ -7,15 +7,18 @@ static void equal_definitions_are_kept_once(void **state)
 {
 	scoped(segment_builder_freep) struct segment_builder *builder = NULL;
 	scoped(arena_freep) struct arena *arena = new_arena();
-	const struct model_row row = { .with_stack = true, .n_frames = 3, .frames = { 0, 1000, 2000 },
-				       .slot = 5, .value = 1 };
+	const struct model_row row = { .with_stack = true,
+				       .n_frames = 3,
+				       .frames = { 0, 1000, 2000 },
+				       .slot = 5,
+				       .value = 1 };
 	struct segment segment;
 	struct model model = {};
 
 	(void)state;
 	for (unsigned int i = 0; i < 10; i++)
 		assert_ok(vec_push(&model, row));
-	builder = builder_of(&model, SEGMENT_TIME);
+	builder = builder_of(&model, EVENT_VALUE_TIME);
 	assert_ok(segment_builder_finish(builder, arena, &segment));
 	assert_int_equal(segment.count[SEGMENT_ROW], 10);
 	assert_int_equal(segment.count[SEGMENT_SERIES], 1);
@@ -39,8 +42,9 @@ static void rows_are_sorted_by_series_and_slot(void **state)
 		uint64_t last = segment.column[ROW_SERIES][i - 1];
 		uint64_t series = segment.column[ROW_SERIES][i];
 
-		assert_true(last < series || (last == series && segment.column[ROW_SLOT][i - 1] <=
-									segment.column[ROW_SLOT][i]));
+		assert_true(last < series ||
+			    (last == series &&
+			     segment.column[ROW_SLOT][i - 1] <= segment.column[ROW_SLOT][i]));
 	}
 	vec_release(&model);
 }
@@ -106,7 +110,7 @@ static void segments_of_different_services_are_not_merged(void **state)
 	(void)state;
 	part = segment_of(&model, arena);
 	assert_ok(segment_builder_new(&builder));
-	builder_add_head(builder, "database", SEGMENT_TIME);
+	builder_add_head(builder, "database", EVENT_VALUE_TIME);
 	assert_errno(segment_builder_add_segment(builder, &part), -EINVAL);
 }
 
@@ -129,7 +133,7 @@ static void a_builder_reports_its_memory(void **state)
 
 	(void)state;
 	model_add_random(&model, &random, 10000, hour);
-	builder = builder_of(&model, SEGMENT_TIME);
+	builder = builder_of(&model, EVENT_VALUE_TIME);
 	assert_int_equal(segment_builder_count(builder, SEGMENT_ROW), 10000);
 	assert_in_range(segment_builder_bytes(builder), 10000 * 32, 8 * MIB);
 	vec_release(&model);

@@ -132,8 +132,8 @@ static void the_total_of_a_series_has_its_first_and_last_slot(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 3; i++)
-		assert_ok(vec_push(&model, (struct model_row){ .slot = first_hour + 10 * i,
-							       .value = 2 }));
+		assert_ok(vec_push(&model,
+				   (struct model_row){ .slot = first_hour + 10 * i, .value = 2 }));
 	segment = segment_of(&model, arena);
 	rollup = roll_up(&segment, 1, arena);
 	assert_int_equal(rollup.count[SEGMENT_TOTAL], 1);
@@ -151,7 +151,7 @@ static void states_are_never_summed(void **state)
 	struct model model = {};
 
 	(void)state;
-	builder = builder_of(&model, SEGMENT_STATE);
+	builder = builder_of(&model, EVENT_VALUE_STATE);
 	assert_ok(segment_builder_finish(builder, arena, &segment));
 	assert_ok(segment_builder_new(&rollup));
 	assert_errno(segment_builder_add_rollup(rollup, &segment, SLOTS_PER_HOUR), -EINVAL);

@@ -141,7 +141,8 @@ static void a_sum_above_64_bits_is_an_error(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
-		assert_ok(vec_push(&model, (struct model_row){ .thread = 1, .value = UINT64_MAX / 2 + 1 }));
+		assert_ok(vec_push(&model,
+				   (struct model_row){ .thread = 1, .value = UINT64_MAX / 2 + 1 }));
 	segment = segment_of(&model, arena);
 	assert_errno(segment_sum_rows(&segment, NULL, 1, always, &sums), -EOVERFLOW);
 	vec_release(&sums);
