@@ -155,8 +155,16 @@ static int supplement(struct agent *agent, const struct sender_event *event)
 		 event->n_unknown_stacks, event->n_unknown_series, event->sequence);
 	begin_window(agent, &window);
 	window.opened_monotonic_ns = window.closed_monotonic_ns;
-	r = collector_supplement(agent->collector, event->unknown_stacks, event->n_unknown_stacks,
-				 event->unknown_executables, event->n_unknown_executables, &window);
+	r = collector_supplement(agent->collector,
+				 &(struct missing_numbers){
+					 .stacks = event->unknown_stacks,
+					 .executables = event->unknown_executables,
+					 .code_objects = event->unknown_code_objects,
+					 .n_stacks = event->n_unknown_stacks,
+					 .n_executables = event->n_unknown_executables,
+					 .n_code_objects = event->n_unknown_code_objects,
+				 },
+				 &window);
 	if (r < 0)
 		return r;
 	r = encode(agent, &window, &batch);

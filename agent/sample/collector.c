@@ -49,9 +49,6 @@ int collector_new(const struct collector_options *options, struct collector **re
 	r = hash_table_new(sizeof(struct process_stack), 0, 0, &collector->process_stacks);
 	if (r < 0)
 		return r;
-	r = hash_table_new(sizeof(uint64_t), 0, 0, &collector->named_frames);
-	if (r < 0)
-		return r;
 	r = arena_new(CLOSE_ARENA_BYTES, &collector->close_arena);
 	if (r < 0)
 		return r;
@@ -69,7 +66,6 @@ struct collector *collector_free(struct collector *collector)
 	skipped_waits_release(&collector->skipped_waits);
 	hash_table_free(collector->processes);
 	hash_table_free(collector->process_stacks);
-	hash_table_free(collector->named_frames);
 	arena_free(collector->close_arena);
 	free(collector);
 	return NULL;
@@ -111,16 +107,16 @@ static int note_paths(struct collector *collector, struct process *process,
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		const struct window_frame *frame = &stack->frames[i];
 
-		if (frame->kind == FRAME_KERNEL_NAMED) {
-			r = hash_table_insert(collector->named_frames, &frame->address, NULL);
-			if (r < 0)
-				return r;
-		}
-		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED ||
-		    frame->executable == 0 || frame->executable == last)
+		if (frame->object & FRAME_CODE_OBJECT) {
+			code_objects_use(frame_resolver_code_objects(collector->options.frames),
+					 frame->object & ~FRAME_CODE_OBJECT);
 			continue;
-		last = frame->executable;
-		r = process_table_note_path(process, frame->executable);
+		}
+		if (frame_kind_is_kernel(frame->kind) || frame->object == 0 ||
+		    frame->object == last)
+			continue;
+		last = frame->object;
+		r = process_table_note_path(process, frame->object);
 		if (r < 0)
 			return r;
 	}
@@ -373,4 +369,6 @@ void collector_forget(struct collector *collector, bool all)
 				 all ? forget_process_all : forget_process, collector);
 	executable_cache_forget_sendings(collector->options.executables,
 					 all ? 0 : collector->definitions.acknowledged_sequence);
+	code_objects_forget_sendings(frame_resolver_code_objects(collector->options.frames),
+				     all ? 0 : collector->definitions.acknowledged_sequence);
 }

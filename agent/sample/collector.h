@@ -69,8 +69,8 @@ int collector_add(struct collector *collector, const struct abi_sample *sample,
 bool collector_knows_stack(const struct collector *collector, uint64_t sample_hash);
 
 /*
- * The converted frames of a stack. The address of a frame of kind FRAME_KERNEL_NAMED is the key of
- * its name.
+ * The converted frames of a stack. The executable of a frame is its object, so that it may have the
+ * bit FRAME_CODE_OBJECT.
  */
 struct collector_stack {
 	size_t n_kernel_frames, n_user_frames;
@@ -100,12 +100,18 @@ bool collector_is_full(const struct collector *collector);
  */
 int collector_close(struct collector *collector, struct window *window);
 
+/* Numbers that a server lacks. */
+struct missing_numbers {
+	const uint32_t *stacks, *executables, *code_objects;
+	size_t n_stacks, n_executables, n_code_objects;
+};
+
 /*
  * Builds a window of definitions only, for a server that lost them: all processes and series, and
- * the given stacks and executables.
+ * the missing stacks, executables and code objects.
  */
-int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks,
-			 const uint32_t *executables, size_t n_executables, struct window *window);
+int collector_supplement(struct collector *collector, const struct missing_numbers *missing,
+			 struct window *window);
 
 struct definitions *collector_definitions(struct collector *collector);
 void collector_stats(const struct collector *collector, struct collector_stats *ret_stats);

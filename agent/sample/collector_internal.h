@@ -53,7 +53,6 @@ struct collector {
 	/* sampled in this window; uint32_t number -> struct process * */
 	struct hash_table *processes;
 	struct hash_table *process_stacks; /* struct process_stack with noted paths */
-	struct hash_table *named_frames;   /* uint64_t key */
 	struct arena *close_arena;         /* memory of the window that was closed last */
 	struct window_frame scratch[STACK_MAX_FRAMES];
 };

@@ -150,10 +150,10 @@ bool collector_find_stack(const struct collector *collector, uint64_t sample_has
 
 		ret_stack->frames[i] = (struct abi_frame){
 			.address = frame->address,
-			.executable = frame->executable,
+			.executable = frame->object,
 			.kind = frame->kind,
 		};
-		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED)
+		if (frame_kind_is_kernel(frame->kind))
 			n_kernel_frames++;
 	}
 	ret_stack->n_kernel_frames = n_kernel_frames;

@@ -6,34 +6,23 @@
  */
 #include "agent/sample/frame_resolver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/executable/kernel_code.h"
-#include "common/frame.h"
-#include "common/hash.h"
-#include "common/hash_table.h"
-#include "common/log.h"
 
-/* Names of run-time code in use; each is a BPF program or a trampoline. */
-#define MAX_NAMES 16384
+/* Language of the code objects of kernel code. */
+#define KERNEL_LANGUAGE "bpf"
 
 /* Shortest time between two readings of kallsyms for unknown code. */
 #define KALLSYMS_EVERY_NS (10 * NSEC_PER_SEC)
-
-struct named_code {
-	char name[sizeof(((struct kernel_code_symbol *)0)->name)];
-};
 
 struct frame_resolver {
 	struct process_table *processes;
 	struct executable_cache *executables;
 	const struct kernel_layout *layout;
 	struct kernel_code code;
-	struct hash_table *names; /* uint64_t key -> struct named_code */
-	uint64_t read_ns;         /* when kallsyms was last read; 0: never */
-	uint64_t names_lost;
+	struct code_objects *objects;
+	uint64_t read_ns; /* when kallsyms was last read; 0: never */
 };
 
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
@@ -47,7 +36,7 @@ int frame_resolver_new(struct process_table *processes, struct executable_cache 
 	resolver->processes = processes;
 	resolver->executables = executables;
 	resolver->layout = layout;
-	r = hash_table_new(sizeof(uint64_t), sizeof(struct named_code), 0, &resolver->names);
+	r = code_objects_new(&resolver->objects);
 	if (r < 0)
 		return r;
 	*ret_resolver = take_ptr(resolver);
@@ -59,16 +48,14 @@ struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver)
 	if (!resolver)
 		return NULL;
 	kernel_code_release(&resolver->code);
-	hash_table_free(resolver->names);
+	(void)code_objects_free(resolver->objects);
 	free(resolver);
 	return NULL;
 }
 
-const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t key)
+struct code_objects *frame_resolver_code_objects(struct frame_resolver *resolver)
 {
-	const struct named_code *code = hash_table_find(resolver->names, &key);
-
-	return code ? code->name : NULL;
+	return resolver->objects;
 }
 
 int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name)
@@ -90,16 +77,14 @@ void frame_resolver_forget_code(struct frame_resolver *resolver)
 
 uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver)
 {
-	return resolver->names_lost + resolver->code.n_left_out;
+	return code_objects_lost(resolver->objects) + resolver->code.n_left_out;
 }
 
-/* 1: *ret_key is the key of the name of the code at @pc; 0: it has no name, or no known one. */
-static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
-			       uint64_t *ret_key)
+/* 1: *ret_number is the code object at @pc; 0: the code has no name, or no known one. */
+static int object_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
+				 uint32_t *ret_number)
 {
 	const char *name = kernel_code_find(&resolver->code, pc);
-	void *value;
-	int r;
 
 	/* Without the addresses of the image, all kernel code would seem to be run-time code. */
 	if (resolver->layout->text_start == 0)
@@ -111,26 +96,17 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	}
 	if (!name)
 		return 0;
-	*ret_key = hash64_of(name, strlen(name));
-	if (hash_table_count(resolver->names) >= MAX_NAMES) {
-		if (resolver->names_lost == 0)
-			log_warn("more than %d functions of BPF programs and trampolines were "
-				 "sampled: frames in them may lack names",
-				 MAX_NAMES);
-		resolver->names_lost += MAX_NAMES;
-		hash_table_clear(resolver->names);
-	}
-	r = hash_table_insert(resolver->names, ret_key, &value);
-	if (r < 0)
-		return r;
-	(void)snprintf(((struct named_code *)value)->name, sizeof(struct named_code), "%s", name);
-	return 1;
+	return code_objects_find(
+		resolver->objects,
+		&(struct code_content){ .language = KERNEL_LANGUAGE, .function = name },
+		ret_number);
 }
 
 static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
 			   struct window_frame *ret_frame)
 {
 	const struct kernel_layout *layout = resolver->layout;
+	uint32_t number;
 
 	for (size_t i = 0; i < layout->n_modules; i++) {
 		const struct kernel_module *module = &layout->modules[i];
@@ -141,12 +117,15 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 		executable = executable_cache_by_id(resolver->executables, &module->id);
 		if (!executable)
 			break;
-		ret_frame->executable = executable->number;
+		ret_frame->object = executable->number;
 		ret_frame->address = pc - module->start;
 		return;
 	}
-	if (name_of_kernel_code(resolver, pc, now_ns, &ret_frame->address) == 1)
-		ret_frame->kind = FRAME_KERNEL_NAMED;
+	if (object_of_kernel_code(resolver, pc, now_ns, &number) != 1)
+		return;
+	/* The address of code that is generated again and again says nothing. */
+	*ret_frame = (struct window_frame){ .kind = FRAME_KERNEL_CODE,
+					    .object = FRAME_CODE_OBJECT | number };
 }
 
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
@@ -162,12 +141,11 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 
 		*frame = (struct window_frame){
 			.address = frames[i].address,
-			.executable = frames[i].executable,
+			.object = frames[i].executable,
 			.kind = (uint8_t)frames[i].kind,
 		};
 		count++;
-		/* KERNEL_NAMED: named in an earlier sample (see collector_find_stack()). */
-		if (frame->executable != 0 || frame->kind == FRAME_KERNEL_NAMED)
+		if (frame->object != 0)
 			continue;
 		if (frame->kind == FRAME_KERNEL) {
 			convert_kernel(resolver, frame->address, sample->time_ns, frame);
@@ -176,13 +154,16 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 		mapping = process_table_mapping(resolver->processes, process, frame->address,
 						sample->time_ns);
 		if (mapping && mapping->executable) {
-			frame->executable = mapping->executable->number;
+			frame->object = mapping->executable->number;
 			frame->kind = mapping->kind;
 			frame->address -= mapping->bias;
 		} else if (!mapping && i > sample->n_kernel_frames) {
 			/* A caller without a mapping: the frame pointer was other data. */
 			*ret_cut = STACK_CUT_NO_MAPPING;
 			return count - 1;
+		} else {
+			/* The address means something in this process only. */
+			frame->kind = FRAME_ANONYMOUS;
 		}
 	}
 	return count;

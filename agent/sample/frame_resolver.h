@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * Converts addresses that the kernel side could not convert to (executable, address): addresses of
+ * Converts addresses that the kernel side could not convert to (object, address): addresses of
  * processes that it did not know yet, of kernel modules, and of code that the kernel generated at
- * run time (BPF JIT, trampolines), which gets a name.
+ * run time (BPF JIT, trampolines), which becomes a code object.
  */
 
 #include "agent/executable/kernel_layout.h"
 #include "agent/process/process_table.h"
+#include "agent/sample/code_objects.h"
 #include "agent/sample/window.h"
 #include "bpf/abi/sample_record.h"
 
@@ -33,10 +34,10 @@ int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, co
 /* Must be called when the modules of the layout have changed. */
 void frame_resolver_forget_code(struct frame_resolver *resolver);
 
-/* Number of symbols and names of run-time code that were dropped because there are too many. */
+/* Number of symbols and objects of run-time code that were dropped: there are too many. */
 uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver);
 
-/* The name of a KERNEL_NAMED frame; NULL: the key is not known. */
-const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t key);
+/* The code objects to which converted frames refer. */
+struct code_objects *frame_resolver_code_objects(struct frame_resolver *resolver);
 
 DEFINE_SCOPED(struct frame_resolver *, frame_resolver_free);

@@ -11,8 +11,9 @@
  */
 
 #include "agent/executable/executable.h"
+#include "agent/sample/code_objects.h"
 #include "common/event_type.h"
-#include "common/frame.h"
+#include "common/frame_kind.h"
 
 struct window_label {
 	const char *name;
@@ -21,9 +22,9 @@ struct window_label {
 
 struct window_frame {
 	uint64_t address;
-	uint32_t executable; /* number; 0: none */
-	uint8_t kind;        /* enum frame_kind */
-	uint8_t zero[3];     /* frames are hashed as bytes */
+	uint32_t object; /* number of an executable, or FRAME_CODE_OBJECT | number; 0: none */
+	uint8_t kind;    /* enum frame_kind */
+	uint8_t zero[3]; /* frames are hashed as bytes */
 };
 
 struct window_stack {
@@ -62,18 +63,15 @@ struct window_series {
 	enum event_type type;
 	int cpu; /* -1: CPUs are not distinguished */
 	uint64_t period_ns;
+	const struct window_label *labels; /* device, stream, ...: at most MAX_LABELS_PER_SERIES */
+	size_t n_labels;
 };
 
 struct window_row {
 	uint32_t series;
 	uint32_t stack; /* 0: counted without a stack */
 	uint64_t slot;  /* CLOCK_MONOTONIC / SLOT_NS */
-	uint64_t value;
-};
-
-struct window_named_frame {
-	uint64_t key;
-	const char *name;
+	uint64_t value; /* 0 only for states: the state ends */
 };
 
 struct window_counter {
@@ -113,8 +111,8 @@ struct window {
 	/* the encoder sorts them by (series, slot, stack) and joins equal ones */
 	struct window_row *rows;
 	size_t n_rows;
-	const struct window_named_frame *named_frames;
-	size_t n_named_frames;
+	const struct code_object *const *code_objects;
+	size_t n_code_objects;
 	const struct window_counter *counters;
 	size_t n_counters;
 };

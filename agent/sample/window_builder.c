@@ -3,7 +3,7 @@
  * Closes a window: decides which definitions the batch must include with its rows.
  *
  *   rows -> series -> processes -> executables (main program, paths)
- *   stacks -> executables
+ *   stacks -> executables, code objects
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #define EXTRA_LABELS 2
 
 VEC_DEFINE(executable_vec, struct executable *);
+VEC_DEFINE(code_object_vec, const struct code_object *);
 
 struct builder {
 	struct collector *collector;
@@ -24,6 +25,8 @@ struct builder {
 	/* in a supplement: uint32_t number of the processes that it includes; else NULL */
 	struct hash_table *processes;
 	struct executable_vec included;
+	struct hash_table *code_objects; /* uint32_t number: included, or known to the server */
+	struct code_object_vec included_code;
 };
 
 static int include_executable(struct builder *builder, uint32_t number)
@@ -42,6 +45,36 @@ static int include_executable(struct builder *builder, uint32_t number)
 				   &executable->first_sent_sequence, builder->window->sequence))
 		return 0;
 	return vec_push(&builder->included, executable);
+}
+
+/* An object that was removed is defined as empty, if the server asks for it. */
+static int include_code_object(struct builder *builder, uint32_t number)
+{
+	struct collector *collector = builder->collector;
+	struct code_object *object;
+	int r;
+
+	r = hash_table_insert(builder->code_objects, &number, NULL);
+	if (r <= 0)
+		return r;
+	object = code_objects_get(frame_resolver_code_objects(collector->options.frames), number);
+	if (!object) {
+		object = arena_alloc(builder->arena, sizeof(*object));
+		if (!object)
+			return -ENOMEM;
+		*object = (struct code_object){ .number = number };
+	} else if (!definitions_must_send(&collector->definitions, &object->first_sent_sequence,
+					  builder->window->sequence)) {
+		return 0;
+	}
+	return vec_push(&builder->included_code, object);
+}
+
+static int include_object(struct builder *builder, uint32_t object)
+{
+	return object & FRAME_CODE_OBJECT
+		       ? include_code_object(builder, object & ~FRAME_CODE_OBJECT)
+		       : include_executable(builder, object);
 }
 
 static int build_labels(struct builder *builder, const struct process *process,
@@ -198,7 +231,7 @@ static int add_stack(struct builder *builder, const struct open_stack *stack,
 	int r;
 
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		r = include_executable(builder, stack->frames[i].executable);
+		r = include_object(builder, stack->frames[i].object);
 		if (r < 0)
 			return r;
 	}
@@ -240,30 +273,6 @@ static int build_stacks(struct builder *builder)
 	return 0;
 }
 
-static int build_named_frames(struct builder *builder)
-{
-	struct collector *collector = builder->collector;
-	size_t capacity = hash_table_count(collector->named_frames);
-	struct window_named_frame *named =
-		arena_alloc_array(builder->arena, capacity + 1, sizeof(*named));
-	const void *key;
-	size_t cursor = 0;
-	size_t count = 0;
-
-	if (!named)
-		return -ENOMEM;
-	while (hash_table_next(collector->named_frames, &cursor, &key, NULL)) {
-		memcpy(&named[count].key, key, sizeof(uint64_t));
-		named[count].name =
-			frame_resolver_name(collector->options.frames, named[count].key);
-		if (named[count].name)
-			count++;
-	}
-	builder->window->named_frames = named;
-	builder->window->n_named_frames = count;
-	return 0;
-}
-
 /* Copies items into the arena. The result is not NULL if there are no items. */
 static void *copy_items(struct arena *arena, const void *items, size_t count, size_t item_size)
 {
@@ -274,13 +283,17 @@ static void *copy_items(struct arena *arena, const void *items, size_t count, si
 	return copy;
 }
 
-static int finish_executables(struct builder *builder)
+static int finish_objects(struct builder *builder)
 {
 	builder->window->executables =
 		copy_items(builder->arena, builder->included.items, builder->included.count,
 			   sizeof(*builder->included.items));
 	builder->window->n_executables = builder->included.count;
-	return builder->window->executables ? 0 : -ENOMEM;
+	builder->window->code_objects =
+		copy_items(builder->arena, builder->included_code.items,
+			   builder->included_code.count, sizeof(*builder->included_code.items));
+	builder->window->n_code_objects = builder->included_code.count;
+	return builder->window->executables && builder->window->code_objects ? 0 : -ENOMEM;
 }
 
 static void open_next_window(struct collector *collector)
@@ -296,26 +309,32 @@ static void open_next_window(struct collector *collector)
 	hash_table_clear(collector->open.by_content);
 	hash_table_clear(collector->processes);
 	hash_table_clear(collector->process_stacks);
-	hash_table_clear(collector->named_frames);
 	collector->window++;
+	code_objects_begin_window(frame_resolver_code_objects(collector->options.frames),
+				  collector->window);
 	definitions_sweep(&collector->definitions, collector->window);
 	process_table_sweep(collector->options.processes, collector->window);
 }
 
 static int builder_init(struct builder *builder, struct collector *collector, struct window *window)
 {
+	int r;
+
 	*builder = (struct builder){ .collector = collector,
 				     .window = window,
 				     .arena = collector->close_arena };
 	arena_clear(collector->close_arena);
-	return hash_table_new(sizeof(uint32_t), 0, 0, &builder->executables);
+	r = hash_table_new(sizeof(uint32_t), 0, 0, &builder->executables);
+	return r < 0 ? r : hash_table_new(sizeof(uint32_t), 0, 0, &builder->code_objects);
 }
 
 static void builder_release(struct builder *builder)
 {
 	builder->executables = hash_table_free(builder->executables);
 	builder->processes = hash_table_free(builder->processes);
+	builder->code_objects = hash_table_free(builder->code_objects);
 	vec_release(&builder->included);
+	vec_release(&builder->included_code);
 }
 
 static int build_window(struct builder *builder)
@@ -333,10 +352,7 @@ static int build_window(struct builder *builder)
 	r = build_stacks(builder);
 	if (r < 0)
 		return r;
-	r = build_named_frames(builder);
-	if (r < 0)
-		return r;
-	r = finish_executables(builder);
+	r = finish_objects(builder);
 	if (r < 0)
 		return r;
 	window->rows = copy_items(builder->arena, collector->rows.items, collector->rows.count,
@@ -405,8 +421,7 @@ static int supplement_stack(struct builder *builder, uint32_t number)
 	return add_stack(builder, stack ? stack : &without_frames, builder->window->stacks);
 }
 
-static int build_supplement(struct builder *builder, const uint32_t *stacks, size_t n_stacks,
-			    const uint32_t *executables, size_t n_executables)
+static int build_supplement(struct builder *builder, const struct missing_numbers *missing)
 {
 	struct process_table *table = builder->collector->options.processes;
 	struct window *window = builder->window;
@@ -419,7 +434,8 @@ static int build_supplement(struct builder *builder, const uint32_t *stacks, siz
 	(void)process_table_each(table, count_process, &n_processes);
 	window->processes =
 		arena_alloc_array(builder->arena, n_processes + 1, sizeof(*window->processes));
-	window->stacks = arena_alloc_array(builder->arena, n_stacks + 1, sizeof(*window->stacks));
+	window->stacks =
+		arena_alloc_array(builder->arena, missing->n_stacks + 1, sizeof(*window->stacks));
 	if (!window->processes || !window->stacks)
 		return -ENOMEM;
 	r = process_table_each(table, supplement_process, builder);
@@ -428,21 +444,26 @@ static int build_supplement(struct builder *builder, const uint32_t *stacks, siz
 	r = build_series(builder, 0);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n_stacks; i++) {
-		r = supplement_stack(builder, stacks[i]);
+	for (size_t i = 0; i < missing->n_stacks; i++) {
+		r = supplement_stack(builder, missing->stacks[i]);
 		if (r < 0)
 			return r;
 	}
-	for (size_t i = 0; i < n_executables; i++) {
-		r = include_executable(builder, executables[i]);
+	for (size_t i = 0; i < missing->n_executables; i++) {
+		r = include_executable(builder, missing->executables[i]);
 		if (r < 0)
 			return r;
 	}
-	return finish_executables(builder);
+	for (size_t i = 0; i < missing->n_code_objects; i++) {
+		r = include_code_object(builder, missing->code_objects[i]);
+		if (r < 0)
+			return r;
+	}
+	return finish_objects(builder);
 }
 
-int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks,
-			 const uint32_t *executables, size_t n_executables, struct window *window)
+int collector_supplement(struct collector *collector, const struct missing_numbers *missing,
+			 struct window *window)
 {
 	struct builder builder;
 	int r;
@@ -450,7 +471,7 @@ int collector_supplement(struct collector *collector, const uint32_t *stacks, si
 	collector_forget(collector, true);
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
-		r = build_supplement(&builder, stacks, n_stacks, executables, n_executables);
+		r = build_supplement(&builder, missing);
 	builder_release(&builder);
 	return r;
 }

@@ -20,6 +20,7 @@ void sender_event_release(struct sender_event *event)
 	free(event->unknown_series);
 	free(event->unknown_processes);
 	free(event->unknown_executables);
+	free(event->unknown_code_objects);
 	*event = (struct sender_event){};
 }
 

@@ -7,7 +7,8 @@
  * debuginfo at a limited rate.
  *
  * A batch stays in the spool until the server has acknowledged it. It is tried again until it is
- * acknowledged, permanently refused (400, 413, 415, 422), or dropped because the spool is full.
+ * acknowledged, permanently refused (400, 413, 422), or dropped because the spool is full. A server
+ * that is too old to read it does not refuse it permanently: the batch waits for the upgrade.
  *
  * The clocks of this host are sent with each batch, because the batch may have waited in the spool:
  * the server refuses batches with 503 while its clock and this host's differ by more than a day.
@@ -53,7 +54,9 @@ struct sender_event {
 	uint64_t sequence;
 	/* owned by the event */
 	uint32_t *unknown_stacks, *unknown_series, *unknown_processes, *unknown_executables;
+	uint32_t *unknown_code_objects;
 	size_t n_unknown_stacks, n_unknown_series, n_unknown_processes, n_unknown_executables;
+	size_t n_unknown_code_objects;
 	struct executable_id wanted_id;
 	uint32_t wanted_what;     /* proto/batch.proto, Wanted.what */
 	bool wanted_trusted_only; /* only from a file that only root can write */

@@ -73,7 +73,8 @@ static int copy_numbers(const uint32_t *numbers, size_t count, uint32_t **ret_nu
 static bool has_unknown(const Hearth__V1__BatchAnswer *answer)
 {
 	return answer->n_unknown_stacks || answer->n_unknown_series ||
-	       answer->n_unknown_processes || answer->n_unknown_executables;
+	       answer->n_unknown_processes || answer->n_unknown_executables ||
+	       answer->n_unknown_code_objects;
 }
 
 static int fill_unknown(const struct spool_key *key, const Hearth__V1__BatchAnswer *answer,
@@ -92,7 +93,9 @@ static int fill_unknown(const struct spool_key *key, const Hearth__V1__BatchAnsw
 	    copy_numbers(answer->unknown_processes, answer->n_unknown_processes,
 			 &event.unknown_processes, &event.n_unknown_processes) < 0 ||
 	    copy_numbers(answer->unknown_executables, answer->n_unknown_executables,
-			 &event.unknown_executables, &event.n_unknown_executables) < 0) {
+			 &event.unknown_executables, &event.n_unknown_executables) < 0 ||
+	    copy_numbers(answer->unknown_code_objects, answer->n_unknown_code_objects,
+			 &event.unknown_code_objects, &event.n_unknown_code_objects) < 0) {
 		sender_event_release(&event);
 		return -ENOMEM;
 	}
@@ -148,6 +151,33 @@ static void log_token_refusal(struct sender *sender, const struct http_answer *h
 		  http->body.size ? (const char *)http->body.data : "");
 }
 
+/*
+ * Whether the server is older than this agent and cannot read its batches. Servers that read format
+ * 1 only answer 400 with such a text, later ones 415.
+ */
+static bool is_too_old(const struct http_answer *http)
+{
+	static const char text[] = "this server reads";
+
+	return http->status == 415 ||
+	       (http->status == 400 && http->body.size > 0 &&
+		memmem(http->body.data, http->body.size, text, sizeof(text) - 1));
+}
+
+static void log_too_old(struct sender *sender, const struct http_answer *http)
+{
+	if (!sender->too_old_was_logged)
+		log_error("server '%s' is older than this agent and cannot read its batches "
+			  "(status %ld: %.*s), keeping them: upgrade hearth-symbolizer on the "
+			  "server, then they are delivered",
+			  sender->server, http->status, text_length(&http->body),
+			  http->body.size ? (const char *)http->body.data : "");
+	/* Set, so that note_failure() does not log the same failure again. */
+	sender->away = true;
+	sender->away_status = http->status;
+	sender->too_old_was_logged = true;
+}
+
 enum delivery sender_classify(struct sender *sender, const struct spool_key *key, int r,
 			      struct http_answer *http, struct sender_event *ret_unknown)
 {
@@ -155,13 +185,18 @@ enum delivery sender_classify(struct sender *sender, const struct spool_key *key
 		return CANCELED;
 	if (r < 0)
 		return TRY_AGAIN;
+	if (is_too_old(http)) {
+		log_too_old(sender, http);
+		(void)snprintf(http->message, sizeof(http->message),
+			       "status %ld: the server is older than this agent", http->status);
+		return TRY_AGAIN;
+	}
 
 	switch (http->status) {
 	case 200:
 		return classify_batch_answer(sender, key, http, ret_unknown);
 	case 400: /* not a batch */
 	case 413: /* too large */
-	case 415: /* unsupported content type */
 	case 422:
 		log_error("server '%s' permanently refuses a batch (status %ld), dropping it: %.*s",
 			  sender->server, http->status, text_length(&http->body),

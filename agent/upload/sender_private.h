@@ -60,10 +60,11 @@ struct sender {
 	bool spool_fails;               /* logged once, until the spool works again */
 	unsigned int supplement_rounds; /* for current */
 	struct backoff backoff;
-	uint64_t retry_at_ns; /* 0: nothing failed */
-	bool away;            /* logged once, until the server is back */
-	long away_status;     /* of the logged failure; 0: no answer */
-	bool full_was_logged; /* reset when the server is back */
+	uint64_t retry_at_ns;    /* 0: nothing failed */
+	bool away;               /* logged once, until the server is back */
+	long away_status;        /* of the logged failure; 0: no answer */
+	bool full_was_logged;    /* reset when the server is back */
+	bool too_old_was_logged; /* likewise */
 	uint64_t token_refusal_logged_ns;
 	uint32_t interval_ms; /* last requested by the server */
 };

@@ -156,6 +156,7 @@ static void note_reachable(struct sender *sender)
 			 sender->server, count_waiting(sender));
 	sender->away = false;
 	sender->full_was_logged = false;
+	sender->too_old_was_logged = false;
 	sender->retry_at_ns = 0;
 	backoff_succeeded(&sender->backoff);
 	lock(sender);

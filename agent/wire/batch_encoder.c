@@ -14,7 +14,8 @@
 #include "common/string_table.h"
 #include "common/utf8.h"
 #include "common/zstd_frame.h"
-#define BATCH_FORMAT 1
+
+#define BATCH_FORMAT 2
 
 /*
  * Level 6 takes 3 ms once in 5 s, and higher levels compress no better. Measured:
@@ -201,36 +202,6 @@ static void encode_process(struct encoder *encoder, const struct window_process 
 	}
 }
 
-static void encode_series(struct encoder *encoder, const struct window_series *series,
-			  Hearth__V1__Series *out)
-{
-	hearth__v1__series__init(out);
-	out->number = series->number;
-	out->process = series->process;
-	out->tid = series->tid;
-	out->thread_name = intern(encoder, series->thread_name);
-	out->event_type = series->type;
-	out->cpu_plus_one = series->cpu < 0 ? 0 : (uint32_t)series->cpu + 1;
-	out->period_ns = series->period_ns;
-}
-
-static void encode_named_frame(struct encoder *encoder, const struct window_named_frame *frame,
-			       Hearth__V1__NamedFrame *out)
-{
-	hearth__v1__named_frame__init(out);
-	/* The key is the hash of the name as the kernel has it, which is already UTF-8. */
-	out->key = frame->key;
-	out->name = copy_text(encoder, frame->name);
-}
-
-static void encode_counter(struct encoder *encoder, const struct window_counter *counter,
-			   Hearth__V1__Counter *out)
-{
-	hearth__v1__counter__init(out);
-	out->name = copy_text(encoder, counter->name);
-	out->value = counter->value;
-}
-
 /* A repeated message field: @count pointers to zeroed messages of @size. NULL after any error. */
 static void *new_messages(struct encoder *encoder, size_t count, size_t size)
 {
@@ -242,13 +213,103 @@ static void *new_messages(struct encoder *encoder, size_t count, size_t size)
 	return pointers;
 }
 
+/* The types of the window's series. A type that no series has stays 0 in @index. */
+struct type_indices {
+	uint32_t index[EVENT_TYPE_END]; /* 1 + index in batch->event_types */
+};
+
+static void encode_event_type(struct encoder *encoder, enum event_type type,
+			      Hearth__V1__EventType *out)
+{
+	const struct event_type_info *info = event_type_info(type);
+
+	assert(info);
+	hearth__v1__event_type__init(out);
+	out->name = intern(encoder, info->name);
+	out->unit = intern(encoder, info->unit);
+	out->kind = info->kind;
+}
+
+static void encode_event_types(struct encoder *encoder, const struct window *window,
+			       Hearth__V1__Batch *batch, struct type_indices *indices)
+{
+	batch->event_types = new_messages(encoder, EVENT_TYPE_END, sizeof(**batch->event_types));
+	for (size_t i = 0; i < window->n_series && !encoder->error; i++) {
+		uint32_t *index = &indices->index[window->series[i].type];
+
+		if (*index != 0 || window->series[i].type == EVENT_NONE)
+			continue;
+		encode_event_type(encoder, window->series[i].type,
+				  batch->event_types[batch->n_event_types]);
+		*index = (uint32_t)++batch->n_event_types;
+	}
+}
+
+static void encode_labels(struct encoder *encoder, const struct window_label *labels,
+			  size_t n_labels, Hearth__V1__Series *out)
+{
+	n_labels = MIN(n_labels, (size_t)MAX_LABELS_PER_SERIES);
+	out->label_name = allocate(encoder, n_labels, sizeof(uint32_t));
+	out->label_value = allocate(encoder, n_labels, sizeof(uint32_t));
+	for (size_t i = 0; i < n_labels && !encoder->error; i++) {
+		if (!has_name(&labels[i]))
+			continue;
+		out->label_name[out->n_label_name++] = intern(encoder, labels[i].name);
+		out->label_value[out->n_label_value++] = intern(encoder, labels[i].value);
+	}
+}
+
+static void encode_series(struct encoder *encoder, const struct window_series *series,
+			  const struct type_indices *indices, Hearth__V1__Series *out)
+{
+	hearth__v1__series__init(out);
+	out->number = series->number;
+	out->process = series->process;
+	out->tid = series->tid;
+	out->thread_name = intern(encoder, series->thread_name);
+	out->event_type = indices->index[series->type];
+	out->cpu_plus_one = series->cpu < 0 ? 0 : (uint32_t)series->cpu + 1;
+	out->period_ns = series->period_ns;
+	if (series->n_labels > 0)
+		encode_labels(encoder, series->labels, series->n_labels, out);
+}
+
+static void encode_code_object(struct encoder *encoder, const struct code_object *object,
+			       Hearth__V1__CodeObject *out)
+{
+	const struct code_content *content = &object->content;
+
+	hearth__v1__code_object__init(out);
+	out->number = object->number;
+	out->language = intern(encoder, content->language);
+	out->function = intern(encoder, content->function);
+	out->qualified_name = intern(encoder, content->qualified_name);
+	out->file = intern(encoder, content->file);
+	out->first_line = content->first_line;
+	out->line_table.len = content->line_table.size;
+	out->line_table.data = (uint8_t *)content->line_table.data;
+}
+
+static void encode_counter(struct encoder *encoder, const struct window_counter *counter,
+			   Hearth__V1__Counter *out)
+{
+	hearth__v1__counter__init(out);
+	out->name = copy_text(encoder, counter->name);
+	out->value = counter->value;
+}
+
 static void encode_definitions(struct encoder *encoder, const struct window *window,
 			       Hearth__V1__Batch *batch)
 {
+	struct type_indices types = {};
+
 	batch->executables =
 		new_messages(encoder, window->n_executables, sizeof(**batch->executables));
 	batch->processes = new_messages(encoder, window->n_processes, sizeof(**batch->processes));
 	batch->series = new_messages(encoder, window->n_series, sizeof(**batch->series));
+	batch->code_objects =
+		new_messages(encoder, window->n_code_objects, sizeof(**batch->code_objects));
+	encode_event_types(encoder, window, batch, &types);
 	if (encoder->error)
 		return;
 	for (size_t i = 0; i < window->n_executables; i++)
@@ -256,25 +317,23 @@ static void encode_definitions(struct encoder *encoder, const struct window *win
 	for (size_t i = 0; i < window->n_processes; i++)
 		encode_process(encoder, &window->processes[i], batch->processes[i]);
 	for (size_t i = 0; i < window->n_series; i++)
-		encode_series(encoder, &window->series[i], batch->series[i]);
+		encode_series(encoder, &window->series[i], &types, batch->series[i]);
+	for (size_t i = 0; i < window->n_code_objects; i++)
+		encode_code_object(encoder, window->code_objects[i], batch->code_objects[i]);
 	batch->n_executables = window->n_executables;
 	batch->n_processes = window->n_processes;
 	batch->n_series = window->n_series;
+	batch->n_code_objects = window->n_code_objects;
 }
 
-static void encode_side_tables(struct encoder *encoder, const struct window *window,
-			       Hearth__V1__Batch *batch)
+static void encode_counters(struct encoder *encoder, const struct window *window,
+			    Hearth__V1__Batch *batch)
 {
-	batch->named_frames =
-		new_messages(encoder, window->n_named_frames, sizeof(**batch->named_frames));
 	batch->counters = new_messages(encoder, window->n_counters, sizeof(**batch->counters));
 	if (encoder->error)
 		return;
-	for (size_t i = 0; i < window->n_named_frames; i++)
-		encode_named_frame(encoder, &window->named_frames[i], batch->named_frames[i]);
 	for (size_t i = 0; i < window->n_counters; i++)
 		encode_counter(encoder, &window->counters[i], batch->counters[i]);
-	batch->n_named_frames = window->n_named_frames;
 	batch->n_counters = window->n_counters;
 }
 
@@ -309,7 +368,7 @@ static int build_batch(struct encoder *encoder, struct window *window, Hearth__V
 	if (batch->host)
 		encode_host(encoder, &window->host, batch->host);
 	encode_definitions(encoder, window, batch);
-	encode_side_tables(encoder, window, batch);
+	encode_counters(encoder, window, batch);
 	encode_strings(encoder, batch);
 	if (encoder->error)
 		return encoder->error;

@@ -32,15 +32,12 @@ static uint64_t add_values(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? MAX_ROW_VALUE : MIN(sum, MAX_ROW_VALUE);
 }
 
-/* Also removes rows of value 0. */
 static void join_equal_rows(struct window *window)
 {
 	struct window_row *rows = window->rows;
 	size_t count = 0;
 
 	for (size_t i = 0; i < window->n_rows; i++) {
-		if (rows[i].value == 0)
-			continue;
 		if (count > 0 && compare_rows(&rows[count - 1], &rows[i]) == 0) {
 			rows[count - 1].value = add_values(rows[count - 1].value, rows[i].value);
 			continue;

@@ -11,8 +11,7 @@
 
 /*
  * Sorts the stacks of @window, root first. *ret_table is NULL if there are none. 0, -ENOMEM, -EFBIG
- * (more frames than fit into a batch), -ERANGE (an executable number that does not fit next to the
- * kind).
+ * (more frames than fit into a batch), -ERANGE (a frame without a kind).
  */
 int encode_stacks(struct window *window, struct arena *arena, Hearth__V1__StackTable **ret_table);
 

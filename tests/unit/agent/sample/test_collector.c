@@ -379,8 +379,10 @@ static void a_supplement_defines_known_stacks_and_reports_unknown_ones(void **st
 	stacks[0] = window.rows[0].stack;
 	stacks[1] = 4711;
 	supplement.sequence = ++fixture->sequence;
-	assert_ok(collector_supplement(fixture->collector, stacks, ARRAY_SIZE(stacks), NULL, 0,
-				       &supplement));
+	assert_ok(collector_supplement(
+		fixture->collector,
+		&(struct missing_numbers){ .stacks = stacks, .n_stacks = ARRAY_SIZE(stacks) },
+		&supplement));
 	assert_int_equal(supplement.n_rows, 0);
 	assert_int_equal(supplement.n_processes, 1);
 	assert_int_equal(supplement.n_series, 1);

@@ -16,6 +16,7 @@ static void fill_answer(const struct server *server, uint64_t epoch, uint64_t se
 	Hearth__V1__Wanted wanted = HEARTH__V1__WANTED__INIT;
 	Hearth__V1__Wanted *all_wanted[] = { &wanted };
 	uint32_t unknown_stacks[] = { 11, 12 }, unknown_series[] = { 13 };
+	uint32_t unknown_code_objects[] = { 14 };
 	size_t size;
 
 	answer.epoch = epoch;
@@ -34,6 +35,8 @@ static void fill_answer(const struct server *server, uint64_t epoch, uint64_t se
 		answer.n_unknown_stacks = 2;
 		answer.unknown_series = unknown_series;
 		answer.n_unknown_series = 1;
+		answer.unknown_code_objects = unknown_code_objects;
+		answer.n_unknown_code_objects = 1;
 	}
 	size = hearth__v1__batch_answer__get_packed_size(&answer);
 	assert_ok(bytes_reserve(out, size));
@@ -76,6 +79,8 @@ static void on_request(void *argument, const struct http_peer_request *request,
 	} else if (server->bad_answers > 0) {
 		server->bad_answers--;
 		answer->status = server->bad_status;
+		if (server->bad_text)
+			(void)bytes_append_text(&answer->body, server->bad_text);
 	} else if (sequence == server->refused_sequence) {
 		answer->status = 400;
 		(void)bytes_append_text(&answer->body, "stacks.number[0] is 0\n");

@@ -29,6 +29,7 @@ struct server {
 	/* the script */
 	unsigned int bad_answers; /* this many requests are answered with bad_status */
 	unsigned int bad_status;
+	const char *bad_text; /* body of these answers; NULL: none */
 	uint64_t refused_sequence;
 	uint64_t unknown_sequence; /* until supplement_sequence is accepted; UINT64_MAX: all */
 	uint64_t supplement_sequence;

@@ -112,6 +112,40 @@ static void a_permanently_refused_batch_does_not_delay_others(void **state)
 	free_server(server);
 }
 
+/* The answers of servers that read format 1, and of later ones. */
+static void a_server_that_is_too_old_loses_no_batch(void **state)
+{
+	static const struct {
+		unsigned int status;
+		const char *text;
+	} answers[] = {
+		{ 400, "format 2, this server reads 1\n" },
+		{ 415, "format 3, this server reads 1 to 2: upgrade the server\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		struct server *server = new_server();
+		struct sender *sender;
+		struct sender_stats stats;
+
+		server->bad_answers = 4;
+		server->bad_status = answers[i].status;
+		server->bad_text = answers[i].text;
+		sender = new_sender(server, NULL, MEMORY_BYTES);
+		submit(sender, 1);
+		submit(sender, 2);
+		expect_event(sender, SENDER_ACKNOWLEDGED, 1);
+		expect_event(sender, SENDER_ACKNOWLEDGED, 2);
+		expect_accepted(server, 2, NULL);
+		sender_stats(sender, &stats);
+		assert_int_equal(stats.send_errors, 4);
+		assert_int_equal(stats.batches_dropped, 0);
+		(void)sender_free(sender);
+		free_server(server);
+	}
+}
+
 static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **state)
 {
 	static const uint64_t accepted[] = { 1, 100, 2, 3 };
@@ -135,6 +169,8 @@ static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **s
 	assert_int_equal(event.unknown_stacks[1], 12);
 	assert_int_equal(event.n_unknown_series, 1);
 	assert_int_equal(event.n_unknown_processes, 0);
+	assert_int_equal(event.n_unknown_code_objects, 1);
+	assert_int_equal(event.unknown_code_objects[0], 14);
 	sender_event_release(&event);
 
 	fill_batch(&supplement, EPOCH, 100);
@@ -195,6 +231,7 @@ int main(void)
 		cmocka_unit_test(the_clocks_are_sent_with_each_batch),
 		cmocka_unit_test(an_answer_without_acknowledgement_counts_as_failure),
 		cmocka_unit_test(a_permanently_refused_batch_does_not_delay_others),
+		cmocka_unit_test(a_server_that_is_too_old_loses_no_batch),
 		cmocka_unit_test(definitions_that_the_server_lacks_are_sent_before_the_batch),
 		cmocka_unit_test(an_unexpected_supplement_is_dropped),
 		cmocka_unit_test(requests_of_the_server_become_events),

@@ -93,11 +93,19 @@ static void text_batch(const struct batch *batch, struct bytes *out)
 					  series->number, series->process, series->tid,
 					  series->thread_name, (int)series->type, series->cpu,
 					  series->period_ns);
+		for (uint32_t k = 0; k < series->n_labels; k++)
+			text_pair(out, "label", series->labels[k].name, series->labels[k].value);
 	}
 	text_tables(batch, out);
-	for (uint32_t i = 0; i < batch->n_named_frames; i++)
-		(void)bytes_append_format(out, "named %" PRIx64 " %s\n", batch->named_frames[i].key,
-					  batch->named_frames[i].name);
+	for (uint32_t i = 0; i < batch->n_code_objects; i++) {
+		const struct batch_code_object *object = &batch->code_objects[i];
+
+		(void)bytes_append_format(out, "code %u %s %s %s %s %u ", object->number,
+					  object->language, object->function,
+					  object->qualified_name, object->file, object->first_line);
+		(void)bytes_append(out, object->line_table.data, object->line_table.size);
+		(void)bytes_append_text(out, "\n");
+	}
 	for (uint32_t i = 0; i < batch->n_counters; i++)
 		(void)bytes_append_format(out, "counter %s %" PRIu64 "\n", batch->counters[i].name,
 					  batch->counters[i].value);

@@ -85,6 +85,20 @@ static struct window_label *random_labels(struct source *source, size_t *ret_cou
 	return labels;
 }
 
+/* Sorted by name, as the decoder returns them. */
+static struct window_label *random_series_labels(struct source *source, size_t *ret_count)
+{
+	size_t count = random_count(source, MAX_LABELS_PER_SERIES);
+	struct window_label *labels = array(source, count, sizeof(*labels));
+
+	for (size_t i = 0; i < count; i++) {
+		labels[i].name = arena_format(source->arena, "label%zu", i);
+		labels[i].value = random_text(source);
+	}
+	*ret_count = count;
+	return labels;
+}
+
 static struct executable *random_executable(struct source *source, uint32_t number)
 {
 	struct executable *executable = array(source, 1, sizeof(*executable));
@@ -145,7 +159,7 @@ static void random_definitions(struct source *source, struct window *window)
 		processes[i].paths = paths;
 		processes[i].labels = random_labels(source, &processes[i].n_labels);
 	}
-	for (size_t i = 0; i < n_series; i++)
+	for (size_t i = 0; i < n_series; i++) {
 		series[i] = (struct window_series){
 			.number = 1 + (uint32_t)any_width(source) / 2,
 			.process = 1 + (uint32_t)any_width(source) / 2,
@@ -155,6 +169,8 @@ static void random_definitions(struct source *source, struct window *window)
 			.cpu = (int)below(source, 1025) - 1,
 			.period_ns = any_width(source) >> 24,
 		};
+		series[i].labels = random_series_labels(source, &series[i].n_labels);
+	}
 	window->executables = executables;
 	window->n_executables = n_executables;
 	window->processes = processes;
@@ -163,13 +179,23 @@ static void random_definitions(struct source *source, struct window *window)
 	window->n_series = n_series;
 }
 
+/* A kind of the table, or one that this version does not know. */
 static struct window_frame random_frame(struct source *source)
 {
-	uint8_t kind = (uint8_t)(1 + below(source, FRAME_KERNEL_NAMED));
+	uint8_t kind = (uint8_t)(1 + below(source, FRAME_KIND_MAX));
+	uint32_t object = (uint32_t)below(source, 50);
 
+	if (below(source, 4))
+		kind = (uint8_t)(1 + below(source, FRAME_KERNEL_CODE));
+	if (below(source, 2))
+		object |= FRAME_CODE_OBJECT;
+	if (object == FRAME_CODE_OBJECT ||
+	    !frame_kind_allows(kind, object & FRAME_CODE_OBJECT ? FRAME_OBJECT_CODE
+								: FRAME_OBJECT_EXECUTABLE))
+		object = 0;
 	return (struct window_frame){
 		.kind = kind,
-		.executable = kind == FRAME_KERNEL_NAMED ? 0 : (uint32_t)below(source, 50),
+		.object = object,
 		.address = below(source, 2) ? 0x1000 + below(source, 0x100000) : next(source),
 	};
 }
@@ -223,27 +249,50 @@ static void random_rows(struct source *source, struct window *window)
 			.stack = (uint32_t)below(source, 8) ? (uint32_t)below(source, 40)
 							    : (uint32_t)any_width(source),
 			.slot = first + below(source, span),
-			.value = only_ones ? 1 : 1 + below(source, 1000000000),
+			.value = only_ones ? 1 : below(source, 1000000000),
 		};
+}
+
+static void random_code_object(struct source *source, uint32_t number, struct code_object *object)
+{
+	uint8_t *lines;
+
+	*object = (struct code_object){
+		.number = number,
+		.content = {
+			.language = random_text(source),
+			.function = random_text(source),
+			.qualified_name = below(source, 2) ? random_text(source) : NULL,
+			.file = below(source, 2) ? random_text(source) : NULL,
+			.first_line = (uint32_t)any_width(source),
+			.line_table.size = random_count(source, 300),
+		},
+	};
+	lines = array(source, object->content.line_table.size, 1);
+	for (size_t i = 0; i < object->content.line_table.size; i++)
+		lines[i] = (uint8_t)next(source);
+	object->content.line_table.data = lines;
 }
 
 static void random_side_tables(struct source *source, struct window *window)
 {
-	struct window_named_frame *named;
+	const struct code_object **pointers;
+	struct code_object *objects;
 	struct window_counter *counters;
 
-	window->n_named_frames = random_count(source, 10);
+	window->n_code_objects = random_count(source, 10);
 	window->n_counters = random_count(source, 30);
-	named = array(source, window->n_named_frames, sizeof(*named));
+	objects = array(source, window->n_code_objects, sizeof(*objects));
+	pointers = array(source, window->n_code_objects, sizeof(*pointers));
 	counters = array(source, window->n_counters, sizeof(*counters));
-	for (size_t i = 0; i < window->n_named_frames; i++) {
-		named[i].name = random_text(source);
-		named[i].key = hash64_of(named[i].name, strlen(named[i].name));
+	for (size_t i = 0; i < window->n_code_objects; i++) {
+		random_code_object(source, (uint32_t)i + 1, &objects[i]);
+		pointers[i] = &objects[i];
 	}
 	for (size_t i = 0; i < window->n_counters; i++)
 		counters[i] = (struct window_counter){ .name = random_text(source),
 						       .value = any_width(source) };
-	window->named_frames = named;
+	window->code_objects = pointers;
 	window->counters = counters;
 }
 

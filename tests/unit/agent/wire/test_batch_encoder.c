@@ -192,9 +192,19 @@ static void strings_are_utf8_for_any_bytes_in_names(void **state)
 					  .n_paths = 1,
 					  .labels = labels,
 					  .n_labels = 1 };
-	struct window_series series = { .number = 1, .process = 1, .thread_name = bad, .cpu = -1 };
+	struct window_series series = { .number = 1,
+					.process = 1,
+					.thread_name = bad,
+					.cpu = -1,
+					.type = EVENT_ON_CPU,
+					.labels = labels,
+					.n_labels = 1 };
 	struct executable *const executables[] = { &executable };
-	struct window_named_frame named = { .key = 1, .name = bad };
+	const struct code_object object = {
+		.number = 1,
+		.content = { .language = bad, .function = bad, .qualified_name = bad, .file = bad },
+	};
+	const struct code_object *const objects[] = { &object };
 	struct window_counter counter = { .name = bad, .value = 1 };
 	struct window window = empty_window();
 	Hearth__V1__Batch *decoded;
@@ -217,8 +227,8 @@ static void strings_are_utf8_for_any_bytes_in_names(void **state)
 	window.n_processes = 1;
 	window.series = &series;
 	window.n_series = 1;
-	window.named_frames = &named;
-	window.n_named_frames = 1;
+	window.code_objects = objects;
+	window.n_code_objects = 1;
 	window.counters = &counter;
 	window.n_counters = 1;
 	assert_ok(batch_encode(&window, &batch, &plain_bytes));
@@ -237,7 +247,6 @@ static void values_that_the_server_would_refuse_are_corrected(void **state)
 						      { NULL, "none" },
 						      { "name", "value" } };
 	struct window_row rows[] = {
-		{ .series = 1, .slot = 1200, .stack = 1, .value = 0 },
 		{ .series = 1, .slot = 1200, .stack = 2, .value = UINT64_MAX },
 		{ .series = 1, .slot = 1200, .stack = 2, .value = 7 },
 		{ .series = 2, .slot = 1300, .stack = 0, .value = UINT64_MAX },
@@ -257,7 +266,27 @@ static void values_that_the_server_would_refuse_are_corrected(void **state)
 	assert_null(strstr((const char *)read.data, "no name"));
 	assert_non_null(strstr((const char *)read.data, " 2 9007199254740992\n"));
 	assert_non_null(strstr((const char *)read.data, " 0 9007199254740992\n"));
-	assert_null(strstr((const char *)read.data, " 1 0\n"));
+}
+
+static void zero_ends_a_state(void **state)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
+	struct window_row rows[] = {
+		{ .series = 1, .slot = 1200, .stack = 1, .value = 4096 },
+		{ .series = 1, .slot = 1300, .stack = 1, .value = 0 },
+	};
+	struct window window = empty_window();
+	size_t plain_bytes;
+
+	(void)state;
+	window.rows = rows;
+	window.n_rows = ARRAY_SIZE(rows);
+	assert_ok(batch_encode(&window, &batch, &plain_bytes));
+	assert_ok(decoded_text(bytes_view_of(&batch), &read));
+	assert_ok(bytes_append_byte(&read, 0));
+	assert_non_null(strstr((const char *)read.data, " 1 4096\n"));
+	assert_non_null(strstr((const char *)read.data, " 1 0\n"));
 }
 
 static void a_too_large_window_is_refused_and_nothing_is_appended(void **state)
@@ -276,7 +305,7 @@ static void a_too_large_window_is_refused_and_nothing_is_appended(void **state)
 		for (size_t k = 0; k < STACK_MAX_FRAMES; k++) {
 			address = address * UINT64_C(6364136223846793005) + 1442695040888963407;
 			all[i * STACK_MAX_FRAMES + k] = (struct window_frame){ .kind = FRAME_NATIVE,
-									       .executable = 1,
+									       .object = 1,
 									       .address = address };
 		}
 		stacks[i] = (struct window_stack){ .number = (uint32_t)i + 1,
@@ -303,6 +332,7 @@ int main(void)
 		cmocka_unit_test(texts_are_truncated_at_a_character),
 		cmocka_unit_test(strings_are_utf8_for_any_bytes_in_names),
 		cmocka_unit_test(values_that_the_server_would_refuse_are_corrected),
+		cmocka_unit_test(zero_ends_a_state),
 		cmocka_unit_test(a_too_large_window_is_refused_and_nothing_is_appended),
 	};
 

@@ -83,9 +83,26 @@ static void text_stacks(struct window *window, struct bytes *out)
 
 		(void)bytes_append_format(out, "stack %u %u\n", stack->number, stack->cut);
 		for (uint32_t k = 0; k < stack->n_frames; k++)
-			text_frame(out, stack->frames[k].kind, stack->frames[k].executable,
+			text_frame(out, stack->frames[k].kind, stack->frames[k].object,
 				   stack->frames[k].address);
 	}
+}
+
+static const char *known_text(const char *text)
+{
+	return text ? text : "";
+}
+
+static void text_code_object(const struct code_object *object, struct bytes *out)
+{
+	const struct code_content *content = &object->content;
+
+	(void)bytes_append_format(out, "code %u %s %s %s %s %u ", object->number,
+				  known_text(content->language), known_text(content->function),
+				  known_text(content->qualified_name), known_text(content->file),
+				  content->first_line);
+	(void)bytes_append(out, content->line_table.data, content->line_table.size);
+	(void)bytes_append_text(out, "\n");
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -135,13 +152,13 @@ void window_text(struct window *window, struct bytes *out)
 					  series->number, series->process, series->tid,
 					  series->thread_name, (int)series->type, series->cpu,
 					  series->period_ns);
+		for (size_t k = 0; k < series->n_labels; k++)
+			text_pair(out, "label", series->labels[k].name, series->labels[k].value);
 	}
 	text_stacks(window, out);
 	text_rows(window, out);
-	for (size_t i = 0; i < window->n_named_frames; i++)
-		(void)bytes_append_format(out, "named %" PRIx64 " %s\n",
-					  window->named_frames[i].key,
-					  window->named_frames[i].name);
+	for (size_t i = 0; i < window->n_code_objects; i++)
+		text_code_object(window->code_objects[i], out);
 	for (size_t i = 0; i < window->n_counters; i++)
 		(void)bytes_append_format(out, "counter %s %" PRIu64 "\n", window->counters[i].name,
 					  window->counters[i].value);
