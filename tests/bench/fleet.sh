@@ -5,9 +5,10 @@
 # (compared with a loop that appends the same batches to a file with one fdatasync each)
 #
 # The agents replay batches captured on this host: 90 % those of a mostly idle host with services,
-# 10 % those of a build. HEARTH_FLEET_AGENTS, HEARTH_FLEET_SECONDS and HEARTH_FLEET_BUILD_PCT change
+# 10 % those of a build. Other programs on this host are captured too. HEARTH_FLEET_AGENTS, HEARTH_FLEET_SECONDS and HEARTH_FLEET_BUILD_PCT change
 # the numbers. The figures of the largest number of agents have no number in their names.
 . "$(dirname "$0")/figures.sh"
+: "${HEARTH_BENCH_CAPTURE_S:=150}"
 . "$(dirname "$0")/fleet/loads.sh"
 . "$(dirname "$0")/fleet/captures.sh"
 need_root

@@ -20,6 +20,15 @@ static uint64_t now_ns(void)
 	return clock_wall_ns(&system_clock);
 }
 
+/*
+ * The first quarter of a capture has the definitions of an agent that was just started. Agents
+ * start in the next three eighths, so that most of them do not begin a new lap within a minute.
+ */
+static size_t first_batch(const struct capture *capture, size_t start)
+{
+	return capture->n_batches / 4 + start * capture->n_batches * 3 / 8 / FLEET_STARTS;
+}
+
 static int open_captures(struct fleet *fleet)
 {
 	const struct fleet_options *options = fleet->options;
@@ -35,8 +44,7 @@ static int open_captures(struct fleet *fleet)
 		for (size_t k = 0; r == 0 && k < FLEET_STARTS; k++) {
 			struct virtual_agent_start *start = &fleet->starts[i][k];
 
-			start->position =
-				(k + 1) * fleet->captures[i]->n_batches / (FLEET_STARTS + 2);
+			start->position = first_batch(fleet->captures[i], k);
 			r = replay_definitions(fleet->captures[i], start->position, NULL,
 					       &start->builder, &start->message);
 		}
