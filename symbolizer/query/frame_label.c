@@ -19,8 +19,8 @@
 #define LABEL_TEXT_BYTES (BATCH_MAX_TEXT_BYTES + 16)
 
 struct view_key {
-	uint32_t process;
-	uint32_t executable; /* store id */
+	uint64_t process;
+	uint64_t executable; /* store id */
 };
 
 /* The labels' part that depends on both the process and the executable. */

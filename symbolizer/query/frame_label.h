@@ -30,7 +30,7 @@ struct frame_labels {
 	struct frame_table *frames;
 	bool function_starts;     /* false: no label is module+0x5e20 */
 	struct hash_table *views; /* (process, executable) -> struct executable_view */
-	uint32_t last_process, last_executable; /* the key of @last_view */
+	uint64_t last_process, last_executable; /* the key of @last_view */
 	struct executable_view *last_view;
 };
 

@@ -80,42 +80,47 @@ static int join_values(const struct store_series *series, const char *name, stru
 	return 0;
 }
 
-static int add_sample(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot,
-		      uint64_t value)
-{
-	struct member *member = &((struct member *)arg)[series_index];
-
-	(void)stack;
-	member->value = saturating_add(member->value, series_value(member->series, value));
-	member->last_slot = MAX(member->last_slot, slot);
-	return 0;
-}
-
-/* Sums the samples of each selected series. Returns the number of damaged blocks, or an errno. */
-static int scan_members(struct store *store, const struct profile_request *request,
-			const struct selection *selection, struct arena *arena,
-			struct member **ret_members)
+/* Sums the samples of each selected series. */
+static int sum_members(struct store *store, const struct profile_request *request,
+		       const struct selection *selection, struct arena *arena,
+		       struct member **ret_members, uint64_t *ret_n_damaged_blocks)
 {
 	struct member *members = arena_alloc_array(arena, selection->n_series, sizeof(*members));
-	uint32_t *ids = arena_alloc_array(arena, selection->n_series, sizeof(*ids));
-	const struct store_range range = {
-		.series_ids = ids,
+	struct store_sum_series *series =
+		arena_alloc_array(arena, selection->n_series, sizeof(*series));
+	const struct store_sum_query query = {
+		.series = series,
 		.n_series = selection->n_series,
 		.from_slot = request->from_slot,
 		.to_slot = request->to_slot,
+		.without_stacks = true,
+		.last_slots = true,
 		.cancel = request->cancel,
 	};
+	struct store_sums sums = {};
 	int r;
 
-	if (!members || !ids)
+	if (!members || !series)
 		return -ENOMEM;
 	for (size_t i = 0; i < selection->n_series; i++) {
 		members[i] = (struct member){ .series = &selection->series[i] };
-		ids[i] = selection->series[i].id;
+		series[i] = (struct store_sum_series){
+			.id = selection->series[i].id,
+			.factor = series_factor(&selection->series[i]),
+			.group = (uint32_t)i,
+		};
 	}
-	r = store_scan(store, &range, add_sample, members);
+	r = store_sum(store, &query, &sums);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sums.count; i++) {
+		members[sums.items[i].group].value = sums.items[i].value;
+		members[sums.items[i].group].last_slot = sums.items[i].last_slot;
+	}
 	*ret_members = members;
-	return r;
+	*ret_n_damaged_blocks = sums.n_damaged_blocks;
+	store_sums_release(&sums);
+	return 0;
 }
 
 /* Keeps the members with samples in the range, and sorts them by group. */
@@ -193,10 +198,9 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	size_t count;
 	int r;
 
-	r = scan_members(store, request, selection, arena, &members);
+	r = sum_members(store, request, selection, arena, &members, &ret_sums->n_damaged_blocks);
 	if (r < 0)
 		return r;
-	ret_sums->n_damaged_blocks = (uint64_t)r;
 	r = group_members(members, selection->n_series, group_by, arena, &count);
 	if (r < 0 || count == 0)
 		return r;

@@ -20,7 +20,6 @@
 #include "symbolizer/query/selection.h"
 #include "symbolizer/query/series_groups.h"
 #include "symbolizer/query/stack_tree.h"
-#include "symbolizer/query/stack_values.h"
 #include "symbolizer/query/unresolved.h"
 
 /* Memory of a query without its tree. A stack of 50 frames takes 1 KiB with its names. */
@@ -40,62 +39,39 @@ struct query {
 	const struct profile_request *request;
 	struct arena *arena;
 	struct selection selection;
-	bool *reduced;             /* [selection.n_series] */
 	struct host_losses *hosts; /* [stats->losses.n_hosts] */
 	struct tree *tree;
 	struct series_groups groups;
-	struct stack_values *values;
+	struct store_sums sums;
 	struct profile_stats *stats;
 	struct unresolved_files *unresolved; /* the result instead of a tree; NULL: a tree */
 	char *message;                       /* [PROFILE_MESSAGE_SIZE] */
 };
 
-static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot, uint64_t value)
+/* Sums the rows of the selected series in query->sums. */
+static int sum_series(struct query *query, const struct store_sum_series *series)
 {
-	struct query *query = arg;
-	uint32_t group = query->groups.group_of_series[series_index];
-
-	query->stats->n_rows++;
-	value = series_value(&query->selection.series[series_index], value);
-	if (query->reduced[series_index])
-		query->stats->value_reduced += value;
-	if (query->selection.total)
-		stack = 0;
-	if (is_state_type(query->request->type))
-		return stack_values_replace(query->values, group, stack, slot, value);
-	return stack_values_add(query->values, group, stack, slot, value);
-}
-
-static int scan(struct query *query)
-{
-	const struct selection *selection = &query->selection;
-	uint32_t *ids = arena_alloc_array(query->arena, selection->n_series, sizeof(*ids));
-	const struct store_range range = {
-		.series_ids = ids,
-		.n_series = selection->n_series,
+	const struct store_sum_query sum = {
+		.series = series,
+		.n_series = query->selection.n_series,
 		.from_slot = query->request->from_slot,
 		.to_slot = query->request->to_slot,
+		.policy = is_state_type(query->request->type) ? STORE_SUM_LAST : STORE_SUM_ADD,
+		.without_stacks = query->selection.total,
 		.cancel = query->request->cancel,
 	};
 	uint64_t start_ns = clock_monotonic_ns(query->clock);
 	int r;
 
-	if (!ids)
-		return -ENOMEM;
-	for (size_t i = 0; i < selection->n_series; i++)
-		ids[i] = selection->series[i].id;
-	query->stats->n_series = selection->n_series;
-	r = store_scan(query->store, &range, add_row, query);
+	query->stats->n_series = sum.n_series;
+	r = store_sum(query->store, &sum, &query->sums);
 	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
-	query->stats->n_damaged_blocks += (uint64_t)MAX(r, 0);
-	if (r == -ENOSPC) {
-		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE,
-			       "more than %u different stacks: choose a shorter time range, a "
-			       "service or a tag_filter",
-			       STACK_VALUES_MAX);
-		return -EINVAL;
-	}
-	return MIN(r, 0);
+	if (r < 0)
+		return r;
+	query->stats->n_rows += query->sums.n_rows;
+	query->stats->value_reduced += query->sums.marked_value;
+	query->stats->n_damaged_blocks += query->sums.n_damaged_blocks;
+	return 0;
 }
 
 static int find_losses(struct query *query)
@@ -115,17 +91,17 @@ static int find_losses(struct query *query)
 }
 
 /* Maps the store ID of each process to its last slot with a row. */
-static int last_reports(const struct query *query, const struct stack_value *items, size_t count,
+static int last_reports(const struct query *query, const struct store_sum *items, size_t count,
 			struct hash_table **ret_last_slots)
 {
 	scoped(hash_table_freep) struct hash_table *last_slots = NULL;
 	int r;
 
-	r = hash_table_new(sizeof(uint32_t), sizeof(uint64_t), 0, &last_slots);
+	r = hash_table_new(sizeof(uint64_t), sizeof(uint64_t), 0, &last_slots);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++) {
-		const uint32_t *process = &query->groups.groups[items[i].group].process->id;
+		const uint64_t *process = &query->groups.groups[items[i].group].process->id;
 		void *value;
 
 		r = hash_table_insert(last_slots, process, &value);
@@ -138,7 +114,7 @@ static int last_reports(const struct query *query, const struct stack_value *ite
 }
 
 /* Sets the values that are missing in the last report of their process to 0. */
-static int forget_freed(const struct query *query, struct stack_value *items, size_t count)
+static int forget_freed(const struct query *query, struct store_sum *items, size_t count)
 {
 	scoped(hash_table_freep) struct hash_table *last_slots = NULL;
 	int r;
@@ -147,7 +123,7 @@ static int forget_freed(const struct query *query, struct stack_value *items, si
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++) {
-		const uint32_t *process = &query->groups.groups[items[i].group].process->id;
+		const uint64_t *process = &query->groups.groups[items[i].group].process->id;
 		const uint64_t *last_slot = hash_table_find(last_slots, process);
 
 		if (last_slot && items[i].last_slot + STATE_STALE_SLOTS < *last_slot)
@@ -157,10 +133,10 @@ static int forget_freed(const struct query *query, struct stack_value *items, si
 }
 
 /* Moves the items with a value to the front. */
-static int live_items(const struct query *query, struct stack_value **ret_items, size_t *ret_count)
+static int live_items(const struct query *query, struct store_sum **ret_items, size_t *ret_count)
 {
-	size_t count;
-	struct stack_value *items = stack_values_items(query->values, &count);
+	struct store_sum *items = query->sums.items;
+	const size_t count = query->sums.count;
 	size_t kept = 0;
 	int r;
 
@@ -178,7 +154,7 @@ static int live_items(const struct query *query, struct stack_value **ret_items,
 	return 0;
 }
 
-static int add_totals(struct query *query, const struct stack_value *items, size_t count)
+static int add_totals(struct query *query, const struct store_sum *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t node;
@@ -193,7 +169,7 @@ static int add_totals(struct query *query, const struct stack_value *items, size
 	return 0;
 }
 
-static int add_stacks(struct query *query, struct stack_value *items, size_t count)
+static int add_stacks(struct query *query, struct store_sum *items, size_t count)
 {
 	const struct stack_tree build = {
 		.store = query->store,
@@ -212,7 +188,7 @@ static int add_stacks(struct query *query, struct stack_value *items, size_t cou
 	return stack_tree_add(&build, items, count);
 }
 
-static int add_unresolved(struct query *query, struct stack_value *items, size_t count)
+static int add_unresolved(struct query *query, struct store_sum *items, size_t count)
 {
 	const struct unresolved_input input = {
 		.store = query->store,
@@ -262,22 +238,30 @@ static int make_groups(struct query *query)
 				  query->tree, query->arena, &query->groups);
 }
 
-/* Scans the selected series and sums their rows in query->values. */
 static int sum_rows(struct query *query)
 {
+	const struct selection *selection = &query->selection;
+	struct store_sum_series *series;
+	bool *reduced;
 	int r;
 
 	r = make_groups(query);
 	if (r < 0)
 		return r;
-	r = reduced_sampling_find(query->selection.series, query->selection.n_series, query->arena,
-				  &query->reduced);
+	r = reduced_sampling_find(selection->series, selection->n_series, query->arena, &reduced);
 	if (r < 0)
 		return r;
-	r = stack_values_new(&query->values);
-	if (r < 0)
-		return r;
-	r = scan(query);
+	series = arena_alloc_array(query->arena, selection->n_series, sizeof(*series));
+	if (!series)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->n_series; i++)
+		series[i] = (struct store_sum_series){
+			.id = selection->series[i].id,
+			.factor = series_factor(&selection->series[i]),
+			.group = query->groups.group_of_series[i],
+			.marked = reduced[i],
+		};
+	r = sum_series(query, series);
 	if (r < 0)
 		return r;
 	return find_losses(query);
@@ -286,7 +270,7 @@ static int sum_rows(struct query *query)
 /* Builds the tree, or the list of unresolved files. Returns 0 if there are no values, else 1. */
 static int build(struct query *query)
 {
-	struct stack_value *items = NULL;
+	struct store_sum *items = NULL;
 	size_t count = 0;
 	int r;
 
@@ -342,6 +326,14 @@ static void append_incomplete(struct query *query)
 			"the symbol tables of %llu executables are being made: ask again in a "
 			"moment for the names of their functions",
 			(unsigned long long)stats->n_tables_pending);
+	if (stats->value_other > 0)
+		profile_message_append(
+			query->message,
+			"more than %u different stacks: %.3g %% of the value is in \"%s\"; "
+			"choose a shorter time range, a service or a tag_filter for them",
+			STORE_SUM_MAX_ITEMS,
+			100.0 * (double)stats->value_other / (double)stats->value_total,
+			OTHER_STACKS_LABEL);
 	append_reduced(query);
 	loss_message_append(query->message, query->request->type, query->hosts, &stats->losses);
 	loss_message_append_cut(query->message, stats);
@@ -391,7 +383,7 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 
 	query.arena = arena;
 	r = run(&query);
-	stack_values_free(query.values);
+	store_sums_release(&query.sums);
 	if (r > 0)
 		*ret_tree = take_ptr(query.tree);
 	tree_free(query.tree);
@@ -419,7 +411,7 @@ int profile_unresolved(struct store *store, struct resolver *resolver, const str
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
 	r = run(&query);
-	stack_values_free(query.values);
+	store_sums_release(&query.sums);
 	tree_free(query.tree);
 	return r;
 }

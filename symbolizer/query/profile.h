@@ -50,6 +50,7 @@ struct profile_stats {
 		unsymbolized_pending, unsymbolized_table_failed, unsymbolized_no_mapping;
 	uint64_t value_cut; /* with a truncated stack: the sum of the next array */
 	uint64_t value_cut_by[STACK_CUT_END];
+	uint64_t value_other;      /* of stacks beyond STORE_SUM_MAX_ITEMS, summed in one node */
 	uint64_t value_reduced;    /* sampled at less than the host's highest frequency */
 	uint64_t n_tables_pending; /* executables with a symbol table that is still being made */
 	uint64_t n_damaged_blocks; /* blocks of the store that were skipped */

@@ -12,13 +12,9 @@ bool is_service(const struct store_process *process)
 	return !process->without_stacks && strcmp(process->name, TOTAL_SERVICE) != 0;
 }
 
-uint64_t series_value(const struct store_series *series, uint64_t count)
+uint64_t series_factor(const struct store_series *series)
 {
-	uint64_t value;
-
-	if (series->period_ns == 0)
-		return count;
-	return __builtin_mul_overflow(count, series->period_ns, &value) ? UINT64_MAX : value;
+	return series->period_ns ? series->period_ns : 1;
 }
 
 bool is_state_type(enum event_type type)

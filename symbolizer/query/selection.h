@@ -32,9 +32,8 @@ int selection_make(struct store *store, const struct profile_request *request, s
 /* False for a process that can only be part of Total: without stacks, or named "Total". */
 bool is_service(const struct store_process *process);
 
-/* Returns the value of @count samples in the event type's unit: @count times the period, if the
- * series has one. Saturates. */
-uint64_t series_value(const struct store_series *series, uint64_t count);
+/* Returns the factor from the series' stored values to the event type's unit: the period, or 1. */
+uint64_t series_factor(const struct store_series *series);
 
 /* True if a value is a state (memory in use), so that the last one replaces earlier ones. */
 bool is_state_type(enum event_type type);

@@ -9,8 +9,8 @@
 #include "symbolizer/query/filter/tags.h"
 
 struct group_key {
-	uint32_t process;
-	uint32_t levels[SERIES_GROUP_MAX_LEVELS]; /* 1 + string_id; 0: no such level */
+	uint64_t process;
+	uint32_t levels[SERIES_GROUP_MAX_LEVELS + 1]; /* 1 + string_id; 0: no such level */
 };
 
 static int add_level(struct series_group *group, struct tree *tree, const char *text)

@@ -9,8 +9,8 @@
 
 static int compare_items(const void *left, const void *right)
 {
-	const struct stack_value *a = left;
-	const struct stack_value *b = right;
+	const struct store_sum *a = left;
+	const struct store_sum *b = right;
 
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;
@@ -33,7 +33,7 @@ static int load_stacks(const struct stack_set_source *source, const struct stack
 	return 0;
 }
 
-int stack_set_load(const struct stack_set_source *source, struct stack_value *items, size_t n_items,
+int stack_set_load(const struct stack_set_source *source, struct store_sum *items, size_t n_items,
 		   struct stack_set *ret_set)
 {
 	struct stack_set set = {};

@@ -3,7 +3,7 @@
 
 /* The distinct stacks of a list of values, loaded from the store. */
 
-#include "symbolizer/query/stack_values.h"
+#include "symbolizer/store/store.h"
 
 /*
  *   ids[count]     rising
@@ -25,5 +25,5 @@ struct stack_set_source {
  * Sorts @items by stack and group, and loads each of their stacks once, into the arena. Returns 0
  * or a negative errno.
  */
-int stack_set_load(const struct stack_set_source *source, struct stack_value *items, size_t n_items,
+int stack_set_load(const struct stack_set_source *source, struct store_sum *items, size_t n_items,
 		   struct stack_set *ret_set);

@@ -189,16 +189,19 @@ static int add_kernel_frames(struct path *path, const struct loaded_stacks *load
 	return 0;
 }
 
-static void count_value(const struct stack_tree *build, const struct path *path,
-			const struct loaded_stacks *loaded, uint8_t cut, uint64_t value)
+static void count_value(const struct path *path, const struct loaded_stacks *loaded, uint8_t cut,
+			const struct store_sum *item)
 {
-	struct profile_stats *stats = build->stats;
+	struct profile_stats *stats = path->build->stats;
+	const uint64_t value = item->value;
 	enum frame_status status = FRAME_NAMED;
 
 	if (path->leaf != UINT32_MAX)
 		status = loaded->frames.frames[path->leaf].status;
 
 	stats->value_total += value;
+	if (item->stack == STORE_OTHER_STACKS)
+		stats->value_other += value;
 	profile_stats_add_cut(stats, cut, value);
 	if (status != FRAME_NAMED) {
 		stats->value_unsymbolized += value;
@@ -208,7 +211,7 @@ static void count_value(const struct stack_tree *build, const struct path *path,
 
 static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 		    const struct loaded_stacks *loaded, size_t stack_index,
-		    const struct stack_value *item)
+		    const struct store_sum *item)
 {
 	const struct series_group *group = &build->groups->groups[item->group];
 	const struct store_stack *stack = &loaded->set.stacks[stack_index];
@@ -228,7 +231,8 @@ static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 	/* Stack ID 0 is a sample without a stack: its value is the thread's. The store has lost any
 	 * other stack that has no frames and is not truncated. */
 	if (stack->n_frames == 0 && stack->cut == STACK_CUT_NONE && item->stack != 0) {
-		r = path_step_text(&path, "[stack trace lost]");
+		r = path_step_text(&path, item->stack == STORE_OTHER_STACKS ? OTHER_STACKS_LABEL
+									    : "[stack trace lost]");
 		if (r < 0)
 			return r;
 	}
@@ -245,12 +249,12 @@ static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 			return r;
 	}
 	tree_add_self(build->tree, path.node, item->value);
-	count_value(build, &path, loaded, stack->cut, item->value);
+	count_value(&path, loaded, stack->cut, item);
 	return 0;
 }
 
 static int add_items(const struct stack_tree *build, const struct loaded_stacks *loaded,
-		     const struct stack_value *items, size_t n_items, struct frame_labels *labels)
+		     const struct store_sum *items, size_t n_items, struct frame_labels *labels)
 {
 	size_t stack_index = 0;
 	int r;
@@ -268,7 +272,7 @@ static int add_items(const struct stack_tree *build, const struct loaded_stacks 
 	return 0;
 }
 
-static int name_and_merge(const struct stack_tree *build, const struct stack_value *items,
+static int name_and_merge(const struct stack_tree *build, const struct store_sum *items,
 			  size_t n_items, struct loaded_stacks *loaded)
 {
 	const struct frame_names names = {
@@ -301,7 +305,7 @@ static int name_and_merge(const struct stack_tree *build, const struct stack_val
 	return r;
 }
 
-int stack_tree_add(const struct stack_tree *build, struct stack_value *items, size_t n_items)
+int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size_t n_items)
 {
 	const struct stack_set_source source = {
 		.store = build->store,

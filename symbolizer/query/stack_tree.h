@@ -10,7 +10,9 @@
 
 #include "symbolizer/query/profile.h"
 #include "symbolizer/query/series_groups.h"
-#include "symbolizer/query/stack_values.h"
+
+/* The node of values with the stack STORE_OTHER_STACKS. */
+#define OTHER_STACKS_LABEL "[other stacks]"
 
 struct stack_tree {
 	struct store *store;
@@ -27,4 +29,4 @@ struct stack_tree {
 };
 
 /* Sorts @items, then loads, names and adds their stacks. Returns 0 or a negative errno. */
-int stack_tree_add(const struct stack_tree *build, struct stack_value *items, size_t n_items);
+int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size_t n_items);

@@ -89,10 +89,10 @@ static int number_leaves(const struct unresolved_input *input, struct leaves *le
 
 /* Keys are compared byte by byte: without padding. */
 struct part_key {
+	uint64_t process;    /* store id */
 	uint32_t executable; /* index in the frame table, or FRAME_NO_EXECUTABLE */
-	uint32_t process;    /* store id */
-	uint32_t reason;     /* enum frame_status */
-	uint32_t kernel;
+	uint16_t reason;     /* enum frame_status */
+	uint16_t kernel;
 };
 
 struct part {
@@ -105,9 +105,9 @@ static int add_part(struct hash_table *parts, const struct frame *frame,
 		    const struct store_process *process, uint64_t value)
 {
 	const struct part_key key = {
-		.executable = frame->executable,
 		.process = process->id,
-		.reason = frame->status,
+		.executable = frame->executable,
+		.reason = (uint16_t)frame->status,
 		.kernel = frame->kernel,
 	};
 	struct part *part;
@@ -131,7 +131,7 @@ static int add_items(const struct unresolved_input *input, const struct leaves *
 	size_t stack = 0;
 
 	for (size_t i = 0; i < input->n_items; i++) {
-		const struct stack_value *item = &input->items[i];
+		const struct store_sum *item = &input->items[i];
 		const struct series_group *group = &input->groups->groups[item->group];
 		const struct frame *frame;
 		int r;

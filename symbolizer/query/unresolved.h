@@ -11,7 +11,6 @@
 #include "symbolizer/query/frame_table.h"
 #include "symbolizer/query/profile.h"
 #include "symbolizer/query/series_groups.h"
-#include "symbolizer/query/stack_values.h"
 
 /* The reasons and their names in answers. unsymbolized_NAME of struct profile_stats is the sum of
  * the values with that reason. */
@@ -54,7 +53,7 @@ struct unresolved_input {
 	const struct clock *clock;
 	struct arena *arena; /* also for the result */
 	const struct series_groups *groups;
-	struct stack_value *items; /* [n_items]; sorted in place */
+	struct store_sum *items; /* [n_items]; sorted in place */
 	size_t n_items;
 	const struct cancel *cancel; /* or NULL */
 	struct profile_stats *stats;

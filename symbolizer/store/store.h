@@ -17,6 +17,8 @@
  * have different IDs.
  */
 
+#include <stdlib.h>
+
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "common/cancel.h"
@@ -66,7 +68,7 @@ struct store_host {
 };
 
 struct store_process {
-	uint32_t id;
+	uint64_t id; /* a handle: opaque, valid within a query */
 	const struct store_host *host;
 	const char *name; /* app_service */
 	const char *executable_path;
@@ -80,7 +82,7 @@ struct store_process {
 };
 
 struct store_series {
-	uint32_t id;
+	uint64_t id; /* a handle: opaque, valid within a query */
 	const char *tenant;
 	const struct store_process *process;
 	uint32_t tid;
@@ -137,7 +139,7 @@ struct store_series_query {
 
 /* The rows that store_scan() visits. */
 struct store_range {
-	const uint32_t *series_ids; /* ascending */
+	const uint64_t *series_ids; /* ascending */
 	size_t n_series;
 	uint64_t from_slot, to_slot; /* [from_slot, to_slot) */
 	const struct cancel *cancel; /* ends the scan with -ECANCELED; NULL: it runs to the end */
@@ -146,6 +148,52 @@ struct store_range {
 /* @series_index is an index into the IDs of store_scan(). A result < 0 ends the scan with it. */
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
+
+/* What becomes of several rows of one stack of a group. */
+enum store_sum_policy {
+	STORE_SUM_ADD,  /* their values are added */
+	STORE_SUM_LAST, /* the rows of the newest slot are added, older rows do not count */
+};
+
+/* A series of a sum. */
+struct store_sum_series {
+	uint64_t id;
+	uint64_t factor; /* its values are multiplied by it: a period, or 1 */
+	uint32_t group;  /* the caller's number */
+	bool marked;     /* its values are also added to store_sums.marked_value */
+};
+
+/* Most items of a sum, 32 bytes each. A day of a busy fleet has several hundred thousand. */
+#define STORE_SUM_MAX_ITEMS (8u << 20)
+
+struct store_sum_query {
+	const struct store_sum_series *series; /* [n_series] ascending by ID */
+	size_t n_series;
+	uint64_t from_slot, to_slot; /* rows with from_slot <= slot < to_slot */
+	enum store_sum_policy policy;
+	bool without_stacks;         /* one item a group, with stack 0 */
+	bool last_slots;             /* fill last_slot with STORE_SUM_ADD too */
+	size_t max_items;            /* 0: STORE_SUM_MAX_ITEMS */
+	const struct cancel *cancel; /* ends the sum with -ECANCELED; NULL: it runs to the end */
+};
+
+/* The stack ID of values of stacks that have no item, because there are too many. */
+#define STORE_OTHER_STACKS UINT64_MAX
+
+struct store_sum {
+	uint64_t stack;
+	uint64_t value;     /* UINT64_MAX also for larger values */
+	uint64_t last_slot; /* the newest slot of the rows; 0 if it was not asked for */
+	uint32_t group;
+};
+
+struct store_sums {
+	struct store_sum *items; /* [count] in any order; store_sums_release() frees them */
+	size_t count;
+	uint64_t n_rows; /* that were added; 0: the engine does not count rows */
+	uint64_t marked_value;
+	uint64_t n_damaged_blocks; /* of the series' hosts, which were skipped */
+};
 
 /*
  * Called with the time that one batch covers: the agent of @host ran from @first_slot to
@@ -206,6 +254,8 @@ struct store_operations {
 	int (*find_series)(struct store *store, const struct store_series_query *query,
 			   struct arena *arena, struct store_series **ret_series,
 			   size_t *ret_count);
+	int (*sum)(struct store *store, const struct store_sum_query *query,
+		   struct store_sums *ret_sums);
 	int (*scan)(struct store *store, const struct store_range *range,
 		    store_row_function function, void *arg);
 	int (*scan_coverage)(struct store *store, const uint32_t *hosts, size_t count,
@@ -221,7 +271,7 @@ struct store_operations {
 				 struct arena *arena, struct store_code_object *ret_objects);
 	int (*find_event_type)(struct store *store, const char *tenant, const char *name,
 			       struct arena *arena, struct event_type_info *ret_info);
-	int (*path_of)(struct store *store, uint32_t process, uint32_t executable,
+	int (*path_of)(struct store *store, uint64_t process, uint32_t executable,
 		       struct arena *arena, const char **ret_path);
 	int (*named_frame)(struct store *store, uint64_t address, struct arena *arena,
 			   const char **ret_name);
@@ -269,6 +319,24 @@ static inline int store_find_series(struct store *store, const struct store_seri
 }
 
 /*
+ * Sums the rows of series per (group, stack). The engine does the whole work, so that no row leaves
+ * it. Beyond max_items, the values of further stacks are summed per group in an item with the stack
+ * STORE_OTHER_STACKS, so that the sum of all items is always complete. Returns 0 or negative errno.
+ */
+static inline int store_sum(struct store *store, const struct store_sum_query *query,
+			    struct store_sums *ret_sums)
+{
+	return store->operations->sum(store, query, ret_sums);
+}
+
+static inline void store_sums_release(struct store_sums *sums)
+{
+	free(sums->items);
+	*sums = (struct store_sums){};
+}
+
+/*
+ * For checks of an engine; queries use store_sum().
  * Calls @function for every row of @range, in any order. @function must not call the store: the
  * scan holds one of few readers, and would wait for itself. Returns the number of damaged blocks
  * of the series' hosts that were skipped, at most INT_MAX.
@@ -359,7 +427,7 @@ static inline const struct event_type_info *store_series_event(const struct stor
  * The path from which @process maps @executable. @process 0: the path in any of the latest
  * thousands of processes. 1 found, 0 unknown.
  */
-static inline int store_path_of(struct store *store, uint32_t process, uint32_t executable,
+static inline int store_path_of(struct store *store, uint64_t process, uint32_t executable,
 				struct arena *arena, const char **ret_path)
 {
 	return store->operations->path_of(store, process, executable, arena, ret_path);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "symbolizer/store/sum_table.h"
+
 static struct fake_store *fake_of(struct store *store)
 {
 	return container_of(store, struct fake_store, store);
@@ -36,32 +38,49 @@ static int find_series(struct store *store, const struct store_series_query *que
 	return 0;
 }
 
-static int scan(struct store *store, const struct store_range *range, store_row_function function,
-		void *arg)
+static int sum_row(struct sum_table *table, const struct store_sum_query *query,
+		   const struct fake_row *row, struct store_sums *sums)
 {
-	const uint32_t *series_ids = range->series_ids;
+	if (cancel_is_requested(query->cancel))
+		return -ECANCELED;
+	for (size_t k = 0; k < query->n_series; k++) {
+		const struct store_sum_series *series = &query->series[k];
+		int r;
+
+		assert(k == 0 || series->id > query->series[k - 1].id);
+		if (series->id != row->series || row->slot < query->from_slot ||
+		    row->slot >= query->to_slot)
+			continue;
+		r = sum_table_add(table, series, query->without_stacks ? 0 : row->stack, row->slot,
+				  row->value);
+		if (r < 0)
+			return r;
+		sums->n_rows++;
+		if (series->marked)
+			sums->marked_value += sum_scaled(row->value, series->factor);
+	}
+	return 0;
+}
+
+static int sum(struct store *store, const struct store_sum_query *query,
+	       struct store_sums *ret_sums)
+{
 	struct fake_store *fake = fake_of(store);
+	struct store_sums sums = { .n_damaged_blocks = (uint64_t)fake->n_damaged_blocks };
+	struct sum_table table;
+	int r;
 
 	if (fake->fail_with)
 		return fake->fail_with;
-	for (size_t i = 0; i < fake->n_rows; i++) {
-		const struct fake_row *row = &fake->rows[i];
-
-		if (cancel_is_requested(range->cancel))
-			return -ECANCELED;
-		for (uint32_t k = 0; k < range->n_series; k++) {
-			int r;
-
-			assert(k == 0 || series_ids[k] > series_ids[k - 1]);
-			if (series_ids[k] != row->series || row->slot < range->from_slot ||
-			    row->slot >= range->to_slot)
-				continue;
-			r = function(arg, k, row->stack, row->slot, row->value);
-			if (r < 0)
-				return r;
-		}
+	r = sum_table_init(&table, query);
+	for (size_t i = 0; r == 0 && i < fake->n_rows; i++)
+		r = sum_row(&table, query, &fake->rows[i], &sums);
+	if (r == 0) {
+		sum_table_take(&table, &sums);
+		*ret_sums = sums;
 	}
-	return fake->n_damaged_blocks;
+	sum_table_release(&table);
+	return r;
 }
 
 static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
@@ -102,7 +121,7 @@ static int load_executables(struct store *store, const uint32_t *ids, size_t cou
 	return 0;
 }
 
-static int path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
+static int path_of(struct store *store, uint64_t process, uint32_t executable, struct arena *arena,
 		   const char **ret_path)
 {
 	struct fake_store *fake = fake_of(store);
@@ -239,7 +258,7 @@ struct store *fake_store_init(struct fake_store *fake)
 {
 	static const struct store_operations operations = {
 		.find_series = find_series,
-		.scan = scan,
+		.sum = sum,
 		.load_stacks = load_stacks,
 		.load_executables = load_executables,
 		.path_of = path_of,

@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "common/scoped.h"
+#include "symbolizer/store/sqlite/block_read.h"
 
 #define BLOCK_FORMAT 1
 
@@ -99,6 +100,7 @@ void block_scratch_release(struct block_scratch *scratch)
 	bytes_release(&scratch->plain);
 	bytes_release(&scratch->columns);
 	vec_release(&scratch->stack_ids);
+	vec_release(&scratch->cells);
 }
 
 static void prepare_scratch(struct block_scratch *scratch, uint64_t n_rows)
@@ -192,19 +194,6 @@ int block_encode(const struct block_rows *rows, struct block_scratch *scratch, s
 	return compress(scratch, out);
 }
 
-/* A block being read: one reader for the directory and one for each column. */
-struct open_block {
-	struct bytes_reader runs;
-	struct bytes_reader slots;
-	struct bytes_reader stacks;
-	struct bytes_reader values;
-	uint64_t n_runs;
-	uint64_t min_slot;
-	bool all_one;
-	const uint64_t *stack_ids;
-	uint64_t n_stacks;
-};
-
 static int read_stack_ids(struct bytes_reader *in, struct block_scratch *scratch,
 			  struct open_block *block)
 {
@@ -256,12 +245,13 @@ static int find_columns(struct bytes_reader *in, struct open_block *block)
 	return 0;
 }
 
-static int open_block(struct bytes_view content, struct block_scratch *scratch,
-		      struct open_block *ret_block)
+int block_open(struct bytes_view content, uint64_t n_rows, struct block_scratch *scratch,
+	       struct open_block *ret_block)
 {
 	struct bytes_reader in;
 	int r;
 
+	prepare_scratch(scratch, n_rows);
 	r = decompress(content, scratch);
 	if (r < 0)
 		return r;
@@ -274,7 +264,7 @@ static int open_block(struct bytes_view content, struct block_scratch *scratch,
 	return find_columns(&in, ret_block);
 }
 
-static void skip_varints(struct bytes_reader *in, uint64_t count)
+void block_skip_varints(struct bytes_reader *in, uint64_t count)
 {
 	while (count > 0 && in->next < in->end)
 		count -= *in->next++ < 0x80;
@@ -282,12 +272,12 @@ static void skip_varints(struct bytes_reader *in, uint64_t count)
 		in->error = -EBADMSG;
 }
 
-static void skip_run(struct open_block *block, uint64_t count)
+void block_skip_run(struct open_block *block, uint64_t count)
 {
-	skip_varints(&block->slots, count);
-	skip_varints(&block->stacks, count);
+	block_skip_varints(&block->slots, count);
+	block_skip_varints(&block->stacks, count);
 	if (!block->all_one)
-		skip_varints(&block->values, count);
+		block_skip_varints(&block->values, count);
 }
 
 static int scan_run(struct open_block *block, uint64_t count, uint32_t series_index,
@@ -322,8 +312,7 @@ int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_row
 	size_t next = 0;
 	int r;
 
-	prepare_scratch(scratch, n_rows);
-	r = open_block(content, scratch, &block);
+	r = block_open(content, n_rows, scratch, &block);
 	for (uint64_t i = 0; r == 0 && *ret_stopped >= 0 && i < block.n_runs; i++) {
 		uint64_t count;
 
@@ -336,7 +325,7 @@ int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_row
 		if (scan->series_ids[next] == series)
 			r = scan_run(&block, count, (uint32_t)next, scan, ret_stopped);
 		else
-			skip_run(&block, count);
+			block_skip_run(&block, count);
 	}
 	if (r == 0 && (block.slots.error || block.stacks.error || block.values.error))
 		r = -EBADMSG;

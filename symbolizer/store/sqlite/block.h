@@ -18,7 +18,7 @@
 
 #include "common/bytes.h"
 #include "common/vec.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/sum_table.h"
 
 struct block_row {
 	uint32_t series; /* store ID, ascending over the rows */
@@ -45,6 +45,7 @@ struct block_scratch {
 	struct bytes plain;
 	struct bytes columns;
 	VEC_DEFINE(, uint64_t) stack_ids;
+	VEC_DEFINE(, uint64_t) cells; /* of block_sum_rows() */
 };
 
 void block_scratch_release(struct block_scratch *scratch);
@@ -69,3 +70,19 @@ struct block_scan {
  */
 int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_rows,
 		    const struct block_scan *scan, struct block_scratch *scratch, int *ret_stopped);
+
+/* A sum over blocks: its series and the range, and the results so far. */
+struct block_sum {
+	const struct store_sum_query *query;
+	uint64_t from_slot, to_slot; /* of the query, clipped to the file */
+	struct sum_table table;
+	uint64_t n_rows;
+	uint64_t marked_value;
+};
+
+/*
+ * Adds the selected rows of the block @content to @sum. -EBADMSG: the block is damaged. @max_slot
+ * is the block's last slot: if all its rows are in the range, they need no comparison.
+ */
+int block_sum_rows(struct bytes_view content, uint64_t min_slot, uint64_t max_slot, uint64_t n_rows,
+		   struct block_sum *sum, struct block_scratch *scratch);

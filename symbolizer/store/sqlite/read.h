@@ -19,7 +19,7 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 /* 1 found, 0 not. */
 int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
 	      struct store_host *ret_host, const char **ret_tenant);
-int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
+int read_path_of(struct connection_set *set, uint64_t process, uint32_t executable,
 		 struct arena *arena, const char **ret_path);
 int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
 		     const char **ret_name);
@@ -82,3 +82,5 @@ int read_scan_counters(struct connection_set *set, const struct store_counter_qu
 /* read_scan.c */
 int read_scan(struct connection_set *set, const struct store_range *range,
 	      store_row_function function, void *arg);
+int read_sum(struct connection_set *set, const struct store_sum_query *query,
+	     struct store_sums *ret_sums);

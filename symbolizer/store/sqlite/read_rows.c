@@ -221,7 +221,7 @@ static int find_any_path(struct sqlite_db *hearth, uint32_t executable, struct a
 	return r < 0 ? r : found;
 }
 
-int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
+int read_path_of(struct connection_set *set, uint64_t process, uint32_t executable,
 		 struct arena *arena, const char **ret_path)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;

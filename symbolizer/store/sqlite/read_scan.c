@@ -11,17 +11,31 @@
 
 #include "common/log.h"
 
+/* A scan calls a function for each row; a sum adds the rows in place. */
 struct day_scan {
 	struct connection_set *set;
 	struct sqlite_db *db;
 	day_number day;
 	const struct hash_table *hosts;
 	uint64_t max_span;
-	struct block_scan rows;
+	struct block_scan rows; /* its range is also that of @sum */
+	struct block_sum *sum;  /* NULL: a scan */
 	const struct cancel *cancel;
 	uint64_t n_damaged;
 	int stopped;
 };
+
+static int read_block(struct day_scan *scan, sqlite3_stmt *row)
+{
+	const uint64_t min_slot = (uint64_t)sqlite3_column_int64(row, 1);
+	const uint64_t n_rows = (uint64_t)sqlite3_column_int64(row, 2);
+
+	if (!scan->sum)
+		return block_scan_rows(sqlite_blob(row, 3), min_slot, n_rows, &scan->rows,
+				       &scan->set->scratch, &scan->stopped);
+	return block_sum_rows(sqlite_blob(row, 3), min_slot, (uint64_t)sqlite3_column_int64(row, 4),
+			      n_rows, scan->sum, &scan->set->scratch);
+}
 
 /* 0; negative: the file cannot be read, or the function ended the scan. */
 static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
@@ -30,9 +44,7 @@ static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 
 	if (cancel_is_requested(scan->cancel))
 		return scan->stopped = -ECANCELED;
-	r = block_scan_rows(sqlite_blob(row, 3), (uint64_t)sqlite3_column_int64(row, 1),
-			    (uint64_t)sqlite3_column_int64(row, 2), &scan->rows,
-			    &scan->set->scratch, &scan->stopped);
+	r = read_block(scan, row);
 	if (scan->stopped < 0)
 		return scan->stopped;
 	if (r == -EBADMSG) {
@@ -109,42 +121,93 @@ static int tolerate_day(const struct day_scan *scan, int error)
 			       scan->set->folder, name);
 }
 
-int read_scan(struct connection_set *set, const struct store_range *range,
-	      store_row_function function, void *arg)
+/* Reads the days of the range, of the hosts of the series. Returns 0 or negative errno. */
+static int scan_days(struct day_scan *scan, uint64_t from_slot, uint64_t to_slot)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct day_scan scan = {
-		.set = set,
-		.cancel = range->cancel,
-		.rows = { .series_ids = range->series_ids,
-			  .n_series = range->n_series,
-			  .function = function,
-			  .arg = arg },
-	};
 	struct day_entry *days;
 	size_t n_days;
 	int r;
 
-	if (range->n_series == 0 || range->from_slot >= range->to_slot)
+	if (scan->rows.n_series == 0 || from_slot >= to_slot)
 		return 0;
 	r = hash_table_new(sizeof(uint32_t), 0, 0, &hosts);
 	if (r == 0)
 		r = arena_new(MIB, &arena);
 	if (r == 0)
-		r = store_state_hosts_of(set->state, range->series_ids, range->n_series, hosts);
+		r = store_state_hosts_of(scan->set->state, scan->rows.series_ids,
+					 scan->rows.n_series, hosts);
 	if (r == 0)
-		r = store_state_days(set->state, day_of_slot(range->from_slot),
-				     day_of_slot(range->to_slot - 1), arena, &days, &n_days);
-	scan.hosts = hosts;
+		r = store_state_days(scan->set->state, day_of_slot(from_slot),
+				     day_of_slot(to_slot - 1), arena, &days, &n_days);
+	scan->hosts = hosts;
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
-		scan.day = days[i].day;
+		scan->day = days[i].day;
 		/* Clipped to the day, so that the sums in the statement cannot overflow. */
-		scan.rows.from_slot = MAX(range->from_slot, scan.day * SLOTS_PER_DAY);
-		scan.rows.to_slot = MIN(range->to_slot, (scan.day + 1) * SLOTS_PER_DAY);
-		r = scan_day(&scan);
+		scan->rows.from_slot = MAX(from_slot, scan->day * SLOTS_PER_DAY);
+		scan->rows.to_slot = MIN(to_slot, (scan->day + 1) * SLOTS_PER_DAY);
+		if (scan->sum) {
+			scan->sum->from_slot = scan->rows.from_slot;
+			scan->sum->to_slot = scan->rows.to_slot;
+		}
+		r = scan_day(scan);
 		if (r < 0)
-			r = tolerate_day(&scan, r);
+			r = tolerate_day(scan, r);
 	}
+	return r;
+}
+
+int read_scan(struct connection_set *set, const struct store_range *range,
+	      store_row_function function, void *arg)
+{
+	scoped_free uint32_t *ids = calloc(range->n_series + 1, sizeof(*ids));
+	struct day_scan scan = {
+		.set = set,
+		.cancel = range->cancel,
+		.rows = { .series_ids = ids,
+			  .n_series = range->n_series,
+			  .function = function,
+			  .arg = arg },
+	};
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < range->n_series; i++)
+		ids[i] = (uint32_t)range->series_ids[i];
+	r = scan_days(&scan, range->from_slot, range->to_slot);
 	return r < 0 ? r : (int)MIN(scan.n_damaged, (uint64_t)INT_MAX);
+}
+
+int read_sum(struct connection_set *set, const struct store_sum_query *query,
+	     struct store_sums *ret_sums)
+{
+	scoped_free uint32_t *ids = calloc(query->n_series + 1, sizeof(*ids));
+	struct block_sum sum = { .query = query };
+	struct day_scan scan = {
+		.set = set,
+		.cancel = query->cancel,
+		.rows = { .series_ids = ids, .n_series = query->n_series },
+		.sum = &sum,
+	};
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < query->n_series; i++)
+		ids[i] = (uint32_t)query->series[i].id;
+	r = sum_table_init(&sum.table, query);
+	if (r == 0)
+		r = scan_days(&scan, query->from_slot, query->to_slot);
+	if (r == 0) {
+		*ret_sums = (struct store_sums){
+			.n_rows = sum.n_rows,
+			.marked_value = sum.marked_value,
+			.n_damaged_blocks = scan.n_damaged,
+		};
+		sum_table_take(&sum.table, ret_sums);
+	}
+	sum_table_release(&sum.table);
+	return r;
 }

@@ -100,6 +100,14 @@ static int operation_scan(struct store *store, const struct store_range *range,
 	return read_scan(reader.set, range, function, arg);
 }
 
+static int operation_sum(struct store *store, const struct store_sum_query *query,
+			 struct store_sums *ret_sums)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_sum(reader.set, query, ret_sums);
+}
+
 static int operation_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
 				   uint64_t from_slot, uint64_t to_slot,
 				   store_coverage_function function, void *arg)
@@ -156,7 +164,7 @@ static int operation_find_event_type(struct store *store, const char *tenant, co
 	return read_event_type(reader.set, tenant, name, arena, ret_info);
 }
 
-static int operation_path_of(struct store *store, uint32_t process, uint32_t executable,
+static int operation_path_of(struct store *store, uint64_t process, uint32_t executable,
 			     struct arena *arena, const char **ret_path)
 {
 	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
@@ -311,6 +319,7 @@ static struct store *operation_free(struct store *store)
 static const struct store_operations sqlite_operations = {
 	.write = operation_write,
 	.find_series = operation_find_series,
+	.sum = operation_sum,
 	.scan = operation_scan,
 	.scan_coverage = operation_scan_coverage,
 	.scan_counters = operation_scan_counters,

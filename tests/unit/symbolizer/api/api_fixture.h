@@ -19,6 +19,7 @@
 #include "common/json_writer.h"
 #include "common/limits.h"
 #include "symbolizer/api/api.h"
+#include "symbolizer/store/sum_table.h"
 #include "tests/support/unit.h"
 
 #define FIXTURE_SECOND    UINT64_C(1700000000)
@@ -154,25 +155,31 @@ static inline int fake_find_series(struct store *store, const struct store_serie
 	return 0;
 }
 
-static inline int fake_scan(struct store *store, const struct store_range *range,
-			    store_row_function function, void *arg)
+static inline int fake_sum(struct store *store, const struct store_sum_query *query,
+			   struct store_sums *ret_sums)
 {
+	struct sum_table table;
+
 	if (fake_error(store) < 0)
 		return fake_error(store);
-	if (cancel_is_requested(range->cancel))
+	if (cancel_is_requested(query->cancel))
 		return -ECANCELED;
-	for (uint32_t i = 0; i < range->n_series; i++) {
+	*ret_sums = (struct store_sums){};
+	assert_ok(sum_table_init(&table, query));
+	for (size_t i = 0; i < query->n_series; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(fake_rows); j++) {
 			const struct fake_row *row = &fake_rows[j];
-			int r = 0;
 
-			if (row->series == range->series_ids[i] && row->slot >= range->from_slot &&
-			    row->slot < range->to_slot)
-				r = function(arg, i, row->stack, row->slot, row->value);
-			if (r < 0)
-				return r;
+			if (row->series != query->series[i].id || row->slot < query->from_slot ||
+			    row->slot >= query->to_slot)
+				continue;
+			assert_ok(sum_table_add(&table, &query->series[i],
+						query->without_stacks ? 0 : row->stack, row->slot,
+						row->value));
+			ret_sums->n_rows++;
 		}
 	}
+	sum_table_take(&table, ret_sums);
 	return 0;
 }
 
@@ -218,7 +225,7 @@ static inline int fake_find_executable(struct store *store, const char *tenant,
 	return fake_error(store) < 0 ? fake_error(store) : 1;
 }
 
-static inline int fake_path_of(struct store *store, uint32_t process, uint32_t executable,
+static inline int fake_path_of(struct store *store, uint64_t process, uint32_t executable,
 			       struct arena *arena, const char **ret_path)
 {
 	(void)process;
@@ -331,7 +338,7 @@ static inline int fake_stats(struct store *store, struct store_stats *ret_stats)
 
 static const struct store_operations fake_operations = {
 	.find_series = fake_find_series,
-	.scan = fake_scan,
+	.sum = fake_sum,
 	.scan_coverage = fake_scan_coverage,
 	.scan_counters = fake_scan_counters,
 	.load_stacks = fake_load_stacks,

@@ -91,6 +91,39 @@ static int add_row(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t
 	return 0;
 }
 
+/* store_sum() must agree with store_scan(), with and without stacks. */
+static void check_sums(struct store *store, const struct store_series *series, size_t count,
+		       uint64_t from_slot, uint64_t to_slot, const struct totals *expected)
+{
+	struct store_sum_series *summed = calloc(count + 1, sizeof(*summed));
+
+	assert_non_null(summed);
+	for (size_t i = 0; i < count; i++)
+		summed[i] = (struct store_sum_series){
+			.id = series[i].id, .group = (uint32_t)i % 3, .factor = 1, .marked = true
+		};
+	for (int without_stacks = 0; without_stacks < 2; without_stacks++) {
+		const struct store_sum_query query = {
+			.series = summed,
+			.n_series = count,
+			.from_slot = from_slot,
+			.to_slot = to_slot,
+			.without_stacks = without_stacks,
+		};
+		struct store_sums sums = {};
+		uint64_t sum = 0;
+
+		assert_ok(store_sum(store, &query, &sums));
+		for (size_t i = 0; i < sums.count; i++)
+			sum += sums.items[i].value;
+		assert_int_equal(sum, expected->sum);
+		assert_int_equal(sums.marked_value, expected->sum);
+		assert_int_equal(sums.n_rows, expected->n_rows);
+		store_sums_release(&sums);
+	}
+	free(summed);
+}
+
 struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct store_series_query query = {
@@ -101,7 +134,7 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct totals totals = {};
 	struct store_series *series;
-	uint32_t *ids;
+	uint64_t *ids;
 	size_t count;
 
 	assert_ok(arena_new(256 * MIB, &arena));
@@ -117,5 +150,8 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 						  .to_slot = to_ns ? query.to_slot : UINT64_MAX },
 			   add_row, &totals);
 	assert_true(totals.n_damaged >= 0);
+	if (totals.n_damaged == 0)
+		check_sums(store, series, count, query.from_slot,
+			   to_ns ? query.to_slot : UINT64_MAX, &totals);
 	return totals;
 }

@@ -72,6 +72,76 @@ static void decoded_rows_equal_the_encoded_ones(void **state)
 	vec_release(&got.rows);
 }
 
+/* Sums the block with stacks, and compares with the rows that it was made of. */
+static void check_sum(const struct bytes *block, struct block_scratch *scratch,
+		      const struct store_sum_query *query)
+{
+	struct block_sum sum = { .query = query,
+				 .from_slot = query->from_slot,
+				 .to_slot = query->to_slot };
+	uint64_t expected[2] = {}, got[2] = {}, last_slot = 0, n_rows = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(some_rows); i++) {
+		const struct block_row *row = &some_rows[i];
+
+		for (size_t k = 0; k < query->n_series; k++) {
+			if (query->series[k].id != row->series || row->slot < query->from_slot ||
+			    row->slot >= query->to_slot)
+				continue;
+			expected[k] = sum_saturating(
+				expected[k], sum_scaled(row->value, query->series[k].factor));
+			last_slot = MAX(last_slot, row->slot);
+			n_rows++;
+		}
+	}
+	assert_ok(sum_table_init(&sum.table, query));
+	assert_ok(block_sum_rows(bytes_view_of(block), 999, 2500, ARRAY_SIZE(some_rows), &sum,
+				 scratch));
+	for (size_t i = 0; i < sum.table.count; i++) {
+		const struct store_sum *item = &sum.table.items[i];
+
+		got[item->group] = sum_saturating(got[item->group], item->value);
+		assert_true(item->last_slot <= last_slot);
+	}
+	for (size_t k = 0; k < query->n_series; k++)
+		assert_true(got[k] == expected[k]);
+	assert_int_equal(sum.n_rows, n_rows);
+	sum_table_release(&sum.table);
+}
+
+static void sums_equal_those_of_the_encoded_rows(void **state)
+{
+	static const struct {
+		uint64_t ids[2];
+		uint64_t from, to;
+	} cases[] = {
+		{ { 10, 11 }, 0, 5000 },         { { 10, 11 }, 1000, 1500 },
+		{ { 1, 900 }, 1000, 2000 },      { { 12, 899 }, 0, 5000 },
+		{ { 10, 900 }, 1500, 1501 },     { { 10, 900 }, 999, 2501 },
+		{ { 11, UINT32_MAX }, 0, 9000 },
+	};
+	scoped(block_scratch_release) struct block_scratch scratch = {};
+	scoped(bytes_release) struct bytes block = BYTES_INIT(MIB);
+
+	(void)state;
+	encode_some(&scratch, &block);
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(cases); i++) {
+		const size_t c = i / 4;
+		const struct store_sum_series series[] = {
+			{ .id = cases[c].ids[0], .group = 0, .factor = 1 },
+			{ .id = cases[c].ids[1], .group = 1, .factor = 1000 },
+		};
+
+		check_sum(&block, &scratch,
+			  &(struct store_sum_query){ .series = series,
+						     .n_series = ARRAY_SIZE(series),
+						     .from_slot = cases[c].from,
+						     .to_slot = cases[c].to,
+						     .without_stacks = i & 1,
+						     .last_slots = i & 2 });
+	}
+}
+
 static void only_selected_series_and_slots_are_scanned(void **state)
 {
 	static const struct {
@@ -198,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decoded_rows_equal_the_encoded_ones),
+		cmocka_unit_test(sums_equal_those_of_the_encoded_rows),
 		cmocka_unit_test(only_selected_series_and_slots_are_scanned),
 		cmocka_unit_test(the_function_can_end_the_scan),
 		cmocka_unit_test(damage_is_detected),

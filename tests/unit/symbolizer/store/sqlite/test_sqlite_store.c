@@ -108,7 +108,7 @@ static void a_scan_ends_at_the_next_block_when_its_cancellation_is_requested(voi
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
 	struct cancel cancel = {};
-	uint32_t series = 1;
+	uint64_t series = 1;
 	const struct store_range range = {
 		.series_ids = &series,
 		.n_series = 1,
@@ -121,6 +121,14 @@ static void a_scan_ends_at_the_next_block_when_its_cancellation_is_requested(voi
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
 	cancel = (struct cancel){};
 	assert_errno(store_scan(store, &range, count_and_cancel, &cancel), -ECANCELED);
+	assert_errno(store_sum(store,
+			       &(struct store_sum_query){
+				       .series = &(struct store_sum_series){ .id = 1, .factor = 1 },
+				       .n_series = 1,
+				       .to_slot = UINT64_MAX,
+				       .cancel = &cancel },
+			       &(struct store_sums){}),
+		     -ECANCELED);
 }
 
 static void stacks_are_loaded_leaf_first(void **state)
@@ -131,7 +139,7 @@ static void stacks_are_loaded_leaf_first(void **state)
 	struct store_executable executable;
 	struct store_stack stacks[4];
 	struct last_rows rows = {};
-	uint32_t series = 1;
+	uint64_t series = 1;
 
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);

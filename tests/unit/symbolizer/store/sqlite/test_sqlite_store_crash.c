@@ -191,7 +191,7 @@ static void sum_agents(struct store *store, struct agent_sum *ret_sums)
 	struct store_range range = { .to_slot = UINT64_MAX };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct store_series *series;
-	uint32_t ids[N_AGENTS];
+	uint64_t ids[N_AGENTS];
 	size_t count;
 
 	assert_ok(arena_new(64 * MIB, &arena));

@@ -419,7 +419,7 @@ static void removed_files_are_not_kept_open(void **state)
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
 	scoped_free char *path = path_in(*state, "samples-");
 	struct pruning pruning = { .store = store, .prefix = path };
-	uint32_t series = 1;
+	uint64_t series = 1;
 	size_t removed = 0;
 
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);

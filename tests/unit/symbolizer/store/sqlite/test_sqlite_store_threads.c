@@ -48,7 +48,7 @@ static int sum_all(struct store *store, struct arena *arena, uint64_t *ret_sum)
 	const uint64_t stacks[] = { 1, 2 };
 	struct store_series *series;
 	struct store_stack loaded[2];
-	uint32_t *ids;
+	uint64_t *ids;
 	size_t count;
 	int r;
 
