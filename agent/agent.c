@@ -12,9 +12,6 @@
 /* Used instead of AGENT_DRAIN_INTERVAL_NS while drains are quiet. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
 
-/* How often the agent walks over open waits for stacks that were not taken when they began. */
-#define WALK_EVERY_NS NSEC_PER_SEC
-
 /* How long a stopping agent tries to send its last batches. */
 #define STOP_LINGER_NS (2 * NSEC_PER_SEC)
 
@@ -68,8 +65,7 @@ static int stop(struct agent *agent)
 	int r;
 
 	log_info("stopping: sending what is left");
-	if (agent->on_cpu)
-		on_cpu_stop(agent->on_cpu);
+	event_sources_stop(&agent->sources);
 	r = close_last_window(agent);
 	if (r < 0)
 		(void)log_error_errno(r, "cannot close the last window, its samples are lost: %m");
@@ -93,7 +89,7 @@ static int close_window_if_due(struct agent *agent)
 {
 	if (clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
 		return agent_close_due_window(agent);
-	/* A walk, or parked records that an event released, may have filled it. */
+	/* An event source, or parked records that an event released, may have filled it. */
 	return agent->window_is_full ? agent_close_window(agent) : 0;
 }
 
@@ -105,11 +101,9 @@ static int run_round(struct agent *agent, bool only_helpers)
 	r = run_helpers_or_drain(agent, only_helpers);
 	if (r < 0)
 		return r;
-	if (clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS) {
-		r = agent_walk_waits(agent, false);
-		if (r < 0)
-			return r;
-	}
+	r = event_sources_run(&agent->sources, clock_monotonic_ns(agent->clock));
+	if (r < 0)
+		return r;
 	r = agent_handle_answers(agent);
 	if (r < 0)
 		return r;
@@ -159,13 +153,9 @@ int agent_set_config(struct agent *agent, const struct agent_config *config)
 	process_table_set_rules(agent->processes, &rules.view);
 	rules_release(&agent->rules);
 	agent->rules = rules;
-	if (config->on_cpu_frequency != agent->config->on_cpu_frequency ||
-	    config->on_cpu_disabled != agent->config->on_cpu_disabled ||
-	    config->off_cpu_disabled != agent->config->off_cpu_disabled ||
-	    config->off_cpu_min_blocking_time_ns != agent->config->off_cpu_min_blocking_time_ns ||
-	    strcmp(config->server, agent->config->server) != 0)
-		log_warn("changes of on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, "
-			 "off_cpu.min_blocking_time and server take effect after a restart");
+	if (agent_config_differs(agent->config, config, "server"))
+		log_warn("the change of server takes effect after a restart");
+	event_sources_set_config(&agent->sources, config);
 	agent->config = config;
 	return 0;
 }

@@ -108,8 +108,7 @@ int agent_close_window(struct agent *agent)
 	r = follow_modules(agent);
 	if (r < 0)
 		return r;
-	/* Reports the time of open waits up to now, in the window that covers this time. */
-	r = agent_walk_waits(agent, true);
+	r = event_sources_before_close(&agent->sources);
 	if (r < 0)
 		return r;
 	/* Before the window closes: the kernel then sends stacks in full for the next one. */

@@ -6,43 +6,46 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/agent_internal.h"
 #include "common/log.h"
 
-/*
- * Most steps of each measure. Each step halves: down to an eighth of the frequency and of the
- * chunks, and a sixteenth of the stacks of waits.
- */
-#define MAX_STEPS_UNWIND    3
-#define MAX_STEPS_OFF_CPU   4
-#define MAX_STEPS_FREQUENCY 3
+/* Each step halves the chunks: down to an eighth. */
+#define MAX_STEPS_UNWIND 3
 
 /* Size of the label's value: "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz". */
-#define STATE_SIZE 128
+#define STATE_SIZE (BUDGET_MEASURE_COUNT * EVENT_REDUCTION_TEXT_SIZE)
 
-static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
-	[BUDGET_UNWIND] = "unwind chunks",
-	[BUDGET_OFF_CPU] = "stacks of waits",
-	[BUDGET_FREQUENCY] = "the on-CPU frequency",
-};
+static_assert(BUDGET_FIRST_SOURCE + EVENT_SOURCE_COUNT <= BUDGET_MEASURE_COUNT,
+	      "each event source may have a measure");
 
-static const enum agent_metric step_metrics[BUDGET_MEASURE_COUNT] = {
-	[BUDGET_UNWIND] = AGENT_METRIC_BUDGET_UNWIND,
-	[BUDGET_OFF_CPU] = AGENT_METRIC_BUDGET_OFF_CPU,
-	[BUDGET_FREQUENCY] = AGENT_METRIC_BUDGET_FREQUENCY,
-};
-
-static const enum agent_metric reduced_metrics[BUDGET_MEASURE_COUNT] = {
-	[BUDGET_UNWIND] = AGENT_METRIC_REDUCED_UNWIND_NS,
-	[BUDGET_OFF_CPU] = AGENT_METRIC_REDUCED_OFF_CPU_NS,
-	[BUDGET_FREQUENCY] = AGENT_METRIC_REDUCED_FREQUENCY_NS,
-};
-
-static uint64_t configured_period_ns(const struct agent *agent)
+/* The first source of the table is reduced last. */
+static enum budget_measure measure_of(enum event_source_id id)
 {
-	return agent->base_period_ns;
+	return (enum budget_measure)(BUDGET_FIRST_SOURCE + (EVENT_SOURCE_COUNT - 1 - id));
+}
+
+/* The source that @measure reduces. */
+static enum event_source_id source_of(enum budget_measure measure)
+{
+	assert(measure >= BUDGET_FIRST_SOURCE &&
+	       measure < BUDGET_FIRST_SOURCE + EVENT_SOURCE_COUNT);
+	return (enum event_source_id)(EVENT_SOURCE_COUNT - 1 - (measure - BUDGET_FIRST_SOURCE));
+}
+
+static const char *name_of(enum budget_measure measure)
+{
+	return measure == BUDGET_UNWIND ? "unwind chunks"
+					: event_source(source_of(measure))->reduction->what;
+}
+
+/* Time in which @measure was reduced. */
+static enum agent_metric reduced_metric(enum budget_measure measure)
+{
+	return measure == BUDGET_UNWIND ? AGENT_METRIC_REDUCED_UNWIND_NS
+					: event_source(source_of(measure))->reduction->reduced_ns;
 }
 
 /* Parts of the pool of unwind chunks before the first step was taken, or now if none was. */
@@ -77,12 +80,13 @@ static struct budget_limits limits_of(const struct agent *agent)
 	while (limits.max_step[BUDGET_UNWIND] < MAX_STEPS_UNWIND &&
 	       unreduced_parts(agent) >> (limits.max_step[BUDGET_UNWIND] + 1) > 0)
 		limits.max_step[BUDGET_UNWIND]++;
-	if (agent->off_cpu)
-		limits.max_step[BUDGET_OFF_CPU] = MAX_STEPS_OFF_CPU;
-	while (agent->on_cpu && limits.max_step[BUDGET_FREQUENCY] < MAX_STEPS_FREQUENCY &&
-	       configured_period_ns(agent) << (limits.max_step[BUDGET_FREQUENCY] + 1) <=
-		       NSEC_PER_SEC)
-		limits.max_step[BUDGET_FREQUENCY]++;
+	for (enum event_source_id i = 0; i < EVENT_SOURCE_COUNT; i++) {
+		const struct event_reduction *reduction = event_source(i)->reduction;
+
+		if (reduction && agent->sources.started[i])
+			limits.max_step[measure_of(i)] =
+				reduction->max_step(agent->sources.started[i]);
+	}
 	return limits;
 }
 
@@ -93,26 +97,32 @@ void agent_budget_begin(struct agent *agent)
 	budget_init(&agent->budget, &limits);
 }
 
+/* Appends to a list separated by commas. */
+static void append(char state[STATE_SIZE], const char *text)
+{
+	size_t used = strlen(state);
+
+	(void)snprintf(state + used, STATE_SIZE - used, "%s%s", used ? ", " : "", text);
+}
+
 /* Writes the steps in effect as text; "" if there are none. */
 static void describe(const struct agent *agent, char ret_state[STATE_SIZE])
 {
 	const uint8_t *step = agent->budget.step;
-	size_t used = 0;
+	char text[EVENT_REDUCTION_TEXT_SIZE];
 
 	ret_state[0] = '\0';
-	if (step[BUDGET_UNWIND])
-		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind chunks 1/%u",
-					 1u << step[BUDGET_UNWIND]);
-	if (step[BUDGET_OFF_CPU])
-		used += (size_t)snprintf(ret_state + used, STATE_SIZE - used,
-					 "%sstacks of waits 1/%u", used ? ", " : "",
-					 1u << step[BUDGET_OFF_CPU]);
-	if (step[BUDGET_FREQUENCY])
-		(void)snprintf(
-			ret_state + used, STATE_SIZE - used, "%son-CPU %.4g of %.4g Hz",
-			used ? ", " : "",
-			1e9 / (double)(configured_period_ns(agent) << step[BUDGET_FREQUENCY]),
-			1e9 / (double)configured_period_ns(agent));
+	for (enum budget_measure i = 0; i < BUDGET_MEASURE_COUNT; i++) {
+		if (step[i] == 0)
+			continue;
+		if (i == BUDGET_UNWIND)
+			(void)snprintf(text, sizeof(text), "unwind chunks 1/%u", 1u << step[i]);
+		else
+			event_source(source_of(i))
+				->reduction->describe(agent->sources.started[source_of(i)], step[i],
+						      text);
+		append(ret_state, text);
+	}
 }
 
 static void log_change(const struct agent *agent, enum budget_change change,
@@ -126,18 +136,17 @@ static void log_change(const struct agent *agent, enum budget_change change,
 		log_warn("the agent needs %" PRIu64 " KiB, budget.memory allows %" PRIu64
 			 " KiB: %s reduced to 1/%u",
 			 budget->memory_bytes / KIB, budget->limits.memory_bytes / KIB,
-			 measure_names[measure], 1u << step);
+			 name_of(measure), 1u << step);
 		break;
 	case BUDGET_TIGHTENED_FOR_CPU:
 		log_warn("the agent uses %" PRIu64
 			 " ms of CPU time per second, budget.cpu allows %" PRIu64
 			 " ms: %s reduced to 1/%u",
 			 budget->cpu_ns_per_s / NSEC_PER_MSEC,
-			 budget->limits.cpu_ns_per_s / NSEC_PER_MSEC, measure_names[measure],
-			 1u << step);
+			 budget->limits.cpu_ns_per_s / NSEC_PER_MSEC, name_of(measure), 1u << step);
 		break;
 	case BUDGET_RELAXED:
-		log_info("the budget has room again: %s raised to 1/%u", measure_names[measure],
+		log_info("the budget has room again: %s raised to 1/%u", name_of(measure),
 			 1u << step);
 		break;
 	case BUDGET_UNCHANGED:
@@ -145,42 +154,16 @@ static void log_change(const struct agent *agent, enum budget_change change,
 	}
 }
 
-/*
- * Changes the sampling period. The samples that were taken so far count the old period, so all of
- * them are read before.
- */
-static int change_period(struct agent *agent, uint64_t period_ns)
-{
-	int r;
-
-	if (!agent->on_cpu || period_ns == agent->period_ns)
-		return 0;
-	on_cpu_pause(agent->on_cpu);
-	r = agent_drain_deferred(agent);
-	if (r < 0)
-		return r;
-	r = agent_finish_helpers(agent);
-	if (r < 0)
-		return r;
-	return agent_set_period(agent, period_ns);
-}
-
 static int carry_out(struct agent *agent, enum budget_measure measure)
 {
 	unsigned int step = agent->budget.step[measure];
 
-	switch (measure) {
-	case BUDGET_UNWIND:
+	if (measure == BUDGET_UNWIND) {
 		limit_unwind_chunks(agent, step);
 		return 0;
-	case BUDGET_OFF_CPU:
-		bpf_programs_thin_waits(agent->programs, step);
-		return 0;
-	case BUDGET_FREQUENCY:
-		return change_period(agent, configured_period_ns(agent) << step);
-	default:
-		return 0;
 	}
+	return event_source(source_of(measure))
+		->reduction->set_step(agent->sources.started[source_of(measure)], step);
 }
 
 static void report(struct agent *agent)
@@ -189,14 +172,15 @@ static void report(struct agent *agent)
 	uint64_t host_ns_per_s = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1) * NSEC_PER_SEC;
 	bool exhausted = budget_is_exhausted(budget);
 
-	for (size_t i = 0; i < BUDGET_MEASURE_COUNT; i++)
-		metric_set(agent->metrics, step_metrics[i], budget->step[i]);
+	metric_set(agent->metrics, AGENT_METRIC_BUDGET_UNWIND, budget->step[BUDGET_UNWIND]);
+	for (enum event_source_id i = 0; i < EVENT_SOURCE_COUNT; i++)
+		if (event_source(i)->reduction)
+			metric_set(agent->metrics, event_source(i)->reduction->step,
+				   budget->step[measure_of(i)]);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_TIGHTENED, budget->n_tightened);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_RELAXED, budget->n_relaxed);
 	metric_set(agent->metrics, AGENT_METRIC_CPU_PPM,
 		   budget->cpu_ns_per_s * 1000 / (host_ns_per_s / 1000));
-	metric_set(agent->metrics, AGENT_METRIC_FREQUENCY_MHZ,
-		   agent->on_cpu ? 1000 * NSEC_PER_SEC / agent->period_ns : 0);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_EXCEEDED, exhausted);
 	if (exhausted && !agent->over_budget)
 		log_warn(
@@ -213,9 +197,9 @@ static void count_reduced_time(struct agent *agent, uint64_t now_ns)
 	uint64_t elapsed_ns = agent->budget_read_ns > 0 ? now_ns - agent->budget_read_ns : 0;
 
 	agent->budget_read_ns = now_ns;
-	for (size_t i = 0; i < BUDGET_MEASURE_COUNT; i++)
+	for (enum budget_measure i = 0; i < BUDGET_MEASURE_COUNT; i++)
 		if (agent->budget.step[i] > 0)
-			metric_add(agent->metrics, reduced_metrics[i], elapsed_ns);
+			metric_add(agent->metrics, reduced_metric(i), elapsed_ns);
 }
 
 int agent_enforce_budget(struct agent *agent)

@@ -11,7 +11,6 @@
  *   agent_drain.c    reads all that waits in the kernel, and closes windows that are full or due
  *   agent_batch.c    hands windows to the sender, handles the server's answers
  *   agent_metrics.c  gathers the metrics
- *   agent_waits.c    walks over open waits
  *   agent_cpus.c     follows CPUs that go offline and come back
  *   agent_records.c  reads samples and process events in the order of their times
  *   agent_helpers.c  looks up files of other processes, parks records that need them
@@ -19,13 +18,14 @@
  *
  * A window may become full while samples are added to it. The functions that add samples never
  * close it: they set window_is_full. Only agent.c and agent_drain.c close windows, while no sample
- * is being added and no walk is in progress.
+ * is being added and no function of an event source runs.
  */
 
 #include <stdatomic.h>
 #include <sys/epoll.h>
 
 #include "agent/agent.h"
+#include "agent/agent_metric.h"
 #include "agent/budget.h"
 #include "agent/helper/identifier.h"
 #include "agent/helper/page_toucher.h"
@@ -35,8 +35,7 @@
 #include "agent/publish/mapping_publisher.h"
 #include "agent/parked_records.h"
 #include "agent/cpu/cpu_watch.h"
-#include "agent/cpu/off_cpu.h"
-#include "agent/cpu/on_cpu.h"
+#include "agent/event/event_sources.h"
 #include "agent/rules.h"
 #include "agent/sample/collector.h"
 #include "agent/publish/copy_unwinder.h"
@@ -45,12 +44,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/metrics.h"
-
-enum agent_metric {
-#define AGENT_METRIC(id, ...) AGENT_METRIC_##id,
-#include "agent/metrics.def"
-	AGENT_METRIC_COUNT,
-};
 
 /* An executable that the server requested and that is not uploaded yet. */
 struct wanted {
@@ -84,9 +77,8 @@ struct agent {
 	struct mapping_publisher publisher;
 	struct unwind_publisher tables;
 	struct copy_unwinder *copy_unwinder;
-	struct on_cpu *on_cpu;        /* NULL: disabled */
+	struct event_sources sources;
 	struct page_toucher *toucher; /* NULL: absent pages are not read */
-	struct off_cpu *off_cpu;      /* NULL: disabled */
 	struct nursery *nursery;      /* borrowed */
 	struct helper_pool *helpers;
 	struct identifier *identifier;
@@ -103,8 +95,6 @@ struct agent {
 	uint64_t n_added;    /* samples added to all windows */
 	bool window_is_full; /* the open window should be closed although its time is not over */
 	uint64_t server_interval_ns; /* shortest interval between batches, set by the server */
-	uint64_t base_period_ns;     /* of the configured frequency */
-	uint64_t period_ns;          /* in effect: longer while the budget lowers the frequency */
 	struct budget budget;
 	/* parts of the pool of unwind chunks before the budget reduced it; 0: not reduced */
 	uint32_t unreduced_parts;
@@ -113,11 +103,8 @@ struct agent {
 	uint64_t trimmed_ns;      /* last trim of the heap */
 	uint64_t modules_read_ns; /* last reading of the list of kernel modules */
 	uint64_t cpus_looked_ns;  /* last reading of the list of CPUs */
-	uint64_t walked_ns;       /* last walk over open waits */
 	bool scan_is_due;
-	bool is_walking;        /* a walk over open waits is in progress */
-	struct bytes postponed; /* samples that agent_postpone() keeps until the walk ends */
-	bool over_budget;       /* no step was left, which was logged; until a step is taken back */
+	bool over_budget; /* no step was left, which was logged; until a step is taken back */
 	uint64_t budget_read_ns; /* CLOCK_MONOTONIC, when the budget was last compared; 0: never */
 	bool is_measured;        /* the metrics were updated after the budget was last checked */
 	bool quiet;              /* the last drain read next to nothing */
@@ -220,14 +207,6 @@ int agent_write_metrics_file(struct agent *agent);
  */
 size_t agent_counters_since_last_batch(struct agent *agent, struct window_counter *ret_counters);
 
-/* agent_waits.c */
-
-/*
- * Adds the stacks of open waits that are not known yet to the open window; with @reports also the
- * time of each open wait so far.
- */
-int agent_walk_waits(struct agent *agent, bool reports);
-
 /* agent_cpus.c */
 
 /*
@@ -235,17 +214,11 @@ int agent_walk_waits(struct agent *agent, bool reports);
  */
 int agent_open_events(struct agent *agent);
 
-/* Begins to sample. Logs failures. */
-int agent_start_timers(struct agent *agent);
-
-/* Opens and closes timers and process events of CPUs that went online or offline. 0 or -ENOMEM. */
+/*
+ * Opens and closes process events, and what the event sources have on each CPU, for CPUs that went
+ * online or offline. 0 or -ENOMEM.
+ */
 int agent_follow_cpus(struct agent *agent);
-
-/* Restarts the timers, which are paused, with another period. 0 or -ENOMEM. */
-int agent_set_period(struct agent *agent, uint64_t period_ns);
-
-/* Updates metrics of ticks. First the clocks of the timers, then the BPF counters must be read. */
-void agent_account_ticks(struct agent *agent);
 
 /* agent_records.c */
 
@@ -258,10 +231,13 @@ int agent_apply_events_until(struct agent *agent, uint64_t until_ns);
  */
 int agent_read_samples(struct agent *agent);
 
-/* The same, but reads the whole ring buffer even if the window is full. 0 or negative errno. */
-int agent_read_all_samples(struct agent *agent);
+/*
+ * Passes all records of the ring buffer to @functions, even if the window is full. 0 or negative
+ * errno. @arg: the agent.
+ */
+int agent_read_all_samples(void *arg, const struct bpf_record_functions *functions);
 
-/* Add a record of the ring buffer or of a walk to the open window. @arg: the agent. */
+/* Add a record of the ring buffer or of an event source to the open window. @arg: the agent. */
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 

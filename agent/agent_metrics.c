@@ -16,16 +16,6 @@
 /* Free bytes of the heap below which a trim costs more than it gains. */
 #define TRIM_FROM_BYTES ((size_t)(1 * MIB))
 
-/*
- * CPU time of one tick and of one context switch, in addition to what the BPF programs measure
- * themselves. Measured by kernel.bpf_stats_enabled (Linux 6.18, virtual machine): the programs take
- * 0.45 us more for a tick, and 0.37 us for a switch at which no stack is taken (0.45 us where
- * threads are kept in a hash map). The timer's interrupt is not included in these figures; 0.55 us
- * is assumed for it.
- */
-#define TICK_ENTRY_NS   1000
-#define SWITCH_ENTRY_NS 400
-
 static const struct metric_row agent_metric_rows[] = {
 #define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
 	{ .name = metric_name,                                                                     \
@@ -63,18 +53,6 @@ static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_C
 	set(agent, AGENT_METRIC_PAGES_DROPPED, touched.dropped + values[ABI_COUNTER_TOUCH_LOST]);
 }
 
-static void gather_walks(struct agent *agent)
-{
-	struct off_cpu_stats stats;
-
-	if (!agent->off_cpu)
-		return;
-	off_cpu_stats(agent->off_cpu, &stats);
-	set(agent, AGENT_METRIC_OFF_CPU_WALK_NS, stats.walk_cpu_ns);
-	set(agent, AGENT_METRIC_OFF_CPU_LATE, stats.late_walks);
-	set(agent, AGENT_METRIC_OFF_CPU_OPEN, stats.open_waits);
-}
-
 static void log_first_lost_exec(struct agent *agent, uint64_t n_lost)
 {
 	if (n_lost > 0 && metric_get(agent->metrics, AGENT_METRIC_EXECS_LOST) == 0)
@@ -99,40 +77,26 @@ static uint64_t count_threads(void)
 /* CPU time and memory that the agent uses in the kernel. */
 static void gather_kernel_costs(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT])
 {
-	uint64_t n_ticks = counters[ABI_COUNTER_TICKS_IDLE] + counters[ABI_COUNTER_TICKS_SAMPLED] +
-			   counters[ABI_COUNTER_TICKS_RING_FULL] +
-			   counters[ABI_COUNTER_TICKS_FAILED];
-	uint64_t thread_bytes =
-		agent->off_cpu ? bpf_programs_bytes_per_thread(agent->programs) * count_threads()
-			       : 0;
+	uint64_t bytes_per_thread = event_sources_bytes_per_thread(&agent->sources);
 
-	set(agent, AGENT_METRIC_BPF_NS,
-	    counters[ABI_COUNTER_TICKS_NS] + n_ticks * TICK_ENTRY_NS +
-		    counters[ABI_COUNTER_OFF_CPU_CAPTURE_NS] +
-		    counters[ABI_COUNTER_OFF_CPU_SWITCHES] * SWITCH_ENTRY_NS);
-	set(agent, AGENT_METRIC_THREAD_BYTES, thread_bytes);
+	set(agent, AGENT_METRIC_BPF_NS, event_sources_bpf_ns(counters));
+	set(agent, AGENT_METRIC_THREAD_BYTES,
+	    bytes_per_thread ? bytes_per_thread * count_threads() : 0);
 }
 
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
 
-	/*
-	 * The clocks before the counters: a tick between the two readings is then not counted as
-	 * missed.
-	 */
-	if (agent->on_cpu)
-		on_cpu_read_clocks(agent->on_cpu);
+	event_sources_before_counters(&agent->sources);
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
 	for (size_t i = 0; i < ABI_COUNTER_COUNT; i++)
 		values[i] += copy_unwinder_counters(agent->copy_unwinder)[i];
-	if (agent->on_cpu)
-		agent_account_ticks(agent);
+	event_sources_update_metrics(&agent->sources);
 	log_first_lost_exec(agent, values[ABI_COUNTER_EXECS_LOST]);
 	copy_kernel_counters(agent, values);
 	gather_absent_pages(agent, values);
-	gather_walks(agent);
 	gather_kernel_costs(agent, values);
 }
 

@@ -7,9 +7,6 @@
  */
 #include "agent/agent_internal.h"
 
-/* Size of agent.postponed: several thousand samples. Later ones are counted without their stack. */
-#define POSTPONED_MAX_BYTES MIB
-
 static int apply_event(struct agent *agent, const struct process_event *event)
 {
 	int r;
@@ -59,31 +56,6 @@ static int catch_up(struct agent *agent, uint64_t time_ns)
 	return agent_apply_events_until(agent, time_ns);
 }
 
-static_assert(sizeof(struct abi_sample) % 8 == 0 && sizeof(struct abi_wait) % 8 == 0,
-	      "postponed samples follow each other, each aligned to 8 bytes");
-
-/*
- * During a walk, keeps a sample that has only the hash of its stack, if that stack is not known
- * yet: the walk may have it (agent_waits.c). 1: it is kept; 0: the caller processes it now; or
- * -ENOMEM.
- */
-static int postpone(struct agent *agent, const struct abi_sample *sample)
-{
-	const uint8_t needs_no_hash =
-		ABI_SAMPLE_FULL | ABI_SAMPLE_COPIED | ABI_SAMPLE_WITHOUT_STACK;
-	size_t size = agent_record_size(sample);
-	int r;
-
-	if (!agent->is_walking || sample->event_type != EVENT_OFF_CPU ||
-	    sample->flags & needs_no_hash ||
-	    collector_knows_stack(agent->collector, sample->stack_hash) ||
-	    agent->postponed.size + size > POSTPONED_MAX_BYTES)
-		return 0;
-	agent->postponed.ceiling = POSTPONED_MAX_BYTES;
-	r = bytes_append(&agent->postponed, sample, size);
-	return r < 0 ? r : 1;
-}
-
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	struct agent *agent = arg;
@@ -93,8 +65,6 @@ int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi
 	if (r < 0)
 		return r;
 	r = agent_park(agent, sample);
-	if (r == 0)
-		r = postpone(agent, sample);
 	if (r != 0)
 		return MIN(r, 0);
 	return agent_fold_sample(agent, sample, frames);
@@ -153,13 +123,9 @@ int agent_read_samples(struct agent *agent)
 	return r == -EXFULL ? 0 : r;
 }
 
-int agent_read_all_samples(struct agent *agent)
+int agent_read_all_samples(void *arg, const struct bpf_record_functions *functions)
 {
-	const struct bpf_record_functions functions = {
-		.arg = agent,
-		.sample = agent_on_sample,
-		.stack_copy = agent_on_stack_copy,
-	};
+	struct agent *agent = arg;
 
-	return MIN(bpf_programs_read_samples(agent->programs, &functions), 0);
+	return MIN(bpf_programs_read_samples(agent->programs, functions), 0);
 }

@@ -50,8 +50,8 @@ static int load_programs(struct agent *agent)
 	struct map_sizes sizes;
 	struct bpf_programs_options options = {
 		.unwind_bytes = agent->config->unwind_bytes,
-		.on_cpu = !agent->config->on_cpu_disabled,
-		.off_cpu = !agent->config->off_cpu_disabled,
+		.choices = agent->sources.choices,
+		.n_choices = EVENT_SOURCE_COUNT,
 		.trust_kernel = agent->config->trust_kernel,
 		.kernel_without = agent->config->kernel_without,
 	};
@@ -63,15 +63,12 @@ static int load_programs(struct agent *agent)
 	agent->bpf_config = (struct abi_config){
 		.kernel_text_start = agent->kernel.text_start,
 		.kernel_text_end = agent->kernel.text_end,
-		.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
 		.user_pc_mask = user_pc_mask(),
 		.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
-		.off_cpu_min_ns = agent->config->off_cpu_min_blocking_time_ns,
-		.schedule_start = agent->kernel.schedule_start,
-		.schedule_end = agent->kernel.schedule_end,
 		.ring_wakeup_bytes = (uint32_t)(sizes.ring_bytes / RING_WAKEUP_FRACTION),
 		.absent_pages = (uint32_t)agent_config_absent_pages(agent->config),
 	};
+	event_sources_configure(&agent->sources, agent->config, &agent->kernel, &agent->bpf_config);
 	options.config = agent->bpf_config;
 
 	r = bpf_programs_load(&options, &agent->programs);
@@ -111,9 +108,6 @@ static int make_collector(struct agent *agent)
 		.executables = agent->executables,
 		.strings = agent->strings,
 		.frames = agent->frames,
-		.on_cpu_period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
-		.keep_cpus_apart = agent->config->on_cpu_cpu == 1,
-		.keep_wait_cpus_apart = agent->config->off_cpu_cpu == 1,
 	};
 	int r = collector_new(&options, &agent->collector);
 
@@ -242,8 +236,14 @@ static int make_publishers(struct agent *agent)
 		.programs = agent->programs,
 		.processes = agent->processes,
 	};
-	r = copy_unwinder_new(&agent->bpf_config, &agent->publisher, &agent->tables,
-			      &agent->copy_unwinder);
+	r = copy_unwinder_new(
+		&(struct copy_unwinder_options){
+			.config = &agent->bpf_config,
+			.publisher = &agent->publisher,
+			.tables = &agent->tables,
+			.collector = agent->collector,
+		},
+		&agent->copy_unwinder);
 	return r < 0 ? agent_log_not_made(r, "the unwinder of copied stacks") : 0;
 }
 
@@ -258,18 +258,31 @@ static int scan_processes(struct agent *agent)
 	return 0;
 }
 
-static int start_off_cpu(struct agent *agent)
+/* Adds all samples that a paused source has taken so far. */
+static int settle(void *arg)
 {
-	int r;
+	int r = agent_drain_deferred(arg);
 
-	if (agent->config->off_cpu_disabled)
-		return 0;
-	r = off_cpu_start(agent->programs, agent->config->privileges_keep, &agent->off_cpu);
-	if (r < 0)
-		return r;
-	/* For threads that sleep already, the wait begins with this walk. */
-	r = agent_walk_waits(agent, false);
-	return r < 0 ? agent_log_not_made(r, "the list of threads that wait") : 0;
+	return r < 0 ? r : agent_finish_helpers(arg);
+}
+
+static int start_sources(struct agent *agent)
+{
+	const struct event_host host = {
+		.config = agent->config,
+		.clock = agent->clock,
+		.programs = agent->programs,
+		.collector = agent->collector,
+		.metrics = agent->metrics,
+		.arg = agent,
+		.add = { .arg = agent,
+			 .sample = agent_on_sample,
+			 .stack_copy = agent_on_stack_copy },
+		.read_records = agent_read_all_samples,
+		.settle = settle,
+	};
+
+	return event_sources_start(&agent->sources, &host);
 }
 
 static int start_sampling(struct agent *agent)
@@ -293,10 +306,7 @@ static int start_sampling(struct agent *agent)
 	if (r < 0)
 		return r;
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector));
-	r = start_off_cpu(agent);
-	if (r < 0)
-		return r;
-	return agent->config->on_cpu_disabled ? 0 : agent_start_timers(agent);
+	return start_sources(agent);
 }
 
 static void raise_limits(void)
@@ -428,7 +438,6 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 	agent->epoll_fd = agent->signal_fd = agent->instance_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
-	agent->base_period_ns = agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
 	agent->epoch = clock_wall_ns(agent->clock);
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
 	r = start(agent, nursery);
@@ -437,7 +446,7 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 	agent_budget_begin(agent);
 	log_info("sampling %zu CPUs at %" PRIu64
 		 " Hz, %zu processes known, sending to '%s' as host '%s'",
-		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0, config->on_cpu_frequency,
+		 event_sources_n_cpus(&agent->sources), config->on_cpu_frequency,
 		 process_table_count(agent->processes), config->server, agent->host.host.name);
 	*ret_agent = take_ptr(agent);
 	return 0;
@@ -448,8 +457,7 @@ struct agent *agent_free(struct agent *agent)
 	if (!agent)
 		return NULL;
 	/* Sampling ends first. The process table calls the publisher, which uses the programs. */
-	on_cpu_free(agent->on_cpu);
-	off_cpu_free(agent->off_cpu);
+	event_sources_free(&agent->sources);
 	sender_free(agent->sender);
 	collector_free(agent->collector);
 	frame_resolver_free(agent->frames);
@@ -468,7 +476,6 @@ struct agent *agent_free(struct agent *agent)
 	rules_release(&agent->rules);
 	host_info_release(&agent->host);
 	vec_release(&agent->wanted);
-	bytes_release(&agent->postponed);
 	scoped_close(&agent->epoll_fd);
 	scoped_close(&agent->signal_fd);
 	scoped_close(&agent->instance_fd);

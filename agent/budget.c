@@ -16,7 +16,7 @@ void budget_init(struct budget *budget, const struct budget_limits *limits)
 
 /* The first measure to tighten for memory, and for CPU time: see the header. */
 #define FIRST_FOR_MEMORY BUDGET_UNWIND
-#define FIRST_FOR_CPU    BUDGET_OFF_CPU
+#define FIRST_FOR_CPU    BUDGET_FIRST_SOURCE
 
 static bool memory_is_exceeded(const struct budget *budget)
 {

@@ -6,14 +6,13 @@
  * budget.cpu allow. The caller measures, and carries the decisions out. This module reads no clock
  * and no file.
  *
- * There are three measures. Each has steps from 0 (not reduced) to a maximum, and each step halves
- * what the measure bounds. When memory is exceeded, the first measure in this list with a step left
- * is tightened. When CPU time is exceeded, the same without BUDGET_UNWIND, because fewer resident
- * unwind rows cost CPU time.
+ * Each measure has steps from 0 (not reduced) to a maximum, and each step halves what the measure
+ * bounds. When memory is exceeded, the first measure with a step left is tightened. When CPU time
+ * is exceeded, the same without BUDGET_UNWIND, because fewer resident unwind rows cost CPU time.
  *
- *   BUDGET_UNWIND     fewer chunks of unwind tables in the BPF maps
- *   BUDGET_OFF_CPU    fewer stacks of waits; their time stays exact
- *   BUDGET_FREQUENCY  a lower on-CPU frequency; values stay right, as each sample counts its period
+ *   BUDGET_UNWIND                fewer chunks of unwind tables in the BPF maps
+ *   BUDGET_FIRST_SOURCE and on   reductions of the event sources (agent/event/event_source.h), such
+ *                                as fewer stacks of waits, then a lower on-CPU frequency
  *
  * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and
  * CPU time would stay at 90 % of their limits or below even if that step cost again what it saved,
@@ -30,9 +29,8 @@
 
 enum budget_measure {
 	BUDGET_UNWIND,
-	BUDGET_OFF_CPU,
-	BUDGET_FREQUENCY,
-	BUDGET_MEASURE_COUNT,
+	BUDGET_FIRST_SOURCE,
+	BUDGET_MEASURE_COUNT = 16, /* room for 15 sources */
 };
 
 struct budget_limits {

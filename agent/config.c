@@ -250,13 +250,7 @@ static int check_lists(const struct agent_config *config, char *message)
 	r = for_each_line(config->host_labels, check_label, message);
 	if (r < 0)
 		return r;
-	r = for_each_line(config->process_matcher, check_process_rule, message);
-	if (r < 0)
-		return r;
-	if (!is_cpu_list(config->on_cpu_cpus))
-		return refuse(message, "on_cpu.cpus: '%.200s' is no list of CPUs, such as 0-3,8",
-			      config->on_cpu_cpus);
-	return 0;
+	return for_each_line(config->process_matcher, check_process_rule, message);
 }
 
 int agent_config_absent_pages(const struct agent_config *config)
@@ -274,16 +268,33 @@ int agent_config_absent_pages(const struct agent_config *config)
 	return -EINVAL;
 }
 
-static int check_patterns(const struct agent_config *config, char *message)
+static bool ends_in(const char *text, const char *end)
 {
-	int r;
+	size_t length = strlen(text);
 
-	r = check_pattern("on_cpu.regex", config->on_cpu_regex, strlen(config->on_cpu_regex),
-			  message);
-	if (r < 0)
-		return r;
-	return check_pattern("off_cpu.regex", config->off_cpu_regex, strlen(config->off_cpu_regex),
-			     message);
+	return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+/* Checks the keys that every event source may have in the same form. */
+static int check_sources(const struct agent_config *config, char *message)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(agent_config_keys); i++) {
+		const struct config_key *key = &agent_config_keys[i];
+		const char *text;
+		int r = 0;
+
+		if (key->type != CONFIG_TEXT)
+			continue;
+		text = *(char *const *)((const char *)config + key->offset);
+		if (ends_in(key->name, ".regex"))
+			r = check_pattern(key->name, text, strlen(text), message);
+		else if (ends_in(key->name, ".cpus") && !is_cpu_list(text))
+			r = refuse(message, "%s: '%.200s' is no list of CPUs, such as 0-3,8",
+				   key->name, text);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int check_ring_size(const struct agent_config *config, char *message)
@@ -327,11 +338,31 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	r = check_lists(config, ret_message);
 	if (r < 0)
 		return r;
-	r = check_patterns(config, ret_message);
+	r = check_sources(config, ret_message);
 	if (r < 0)
 		return r;
 	r = check_ring_size(config, ret_message);
 	return r < 0 ? r : check_choices(config, ret_message);
+}
+
+bool agent_config_differs(const struct agent_config *first, const struct agent_config *second,
+			  const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(agent_config_keys); i++) {
+		const struct config_key *key = &agent_config_keys[i];
+		const void *a = (const char *)first + key->offset;
+		const void *b = (const char *)second + key->offset;
+
+		if (strcmp(key->name, name) != 0)
+			continue;
+		if (key->type == CONFIG_TEXT || key->type == CONFIG_LIST)
+			return strcmp(*(char *const *)a, *(char *const *)b) != 0;
+		if (key->type == CONFIG_BOOL)
+			return *(const bool *)a != *(const bool *)b;
+		return *(const uint64_t *)a != *(const uint64_t *)b;
+	}
+	assert(false);
+	return false;
 }
 
 void agent_config_release(struct agent_config *config)

@@ -7,6 +7,14 @@
 
 #include "common/config.h"
 
+/* The field of a key by its type (common/config.h). */
+#define CONFIG_FIELD_BOOL(field)     bool field
+#define CONFIG_FIELD_UINT(field)     uint64_t field
+#define CONFIG_FIELD_DURATION(field) uint64_t field
+#define CONFIG_FIELD_SIZE(field)     uint64_t field
+#define CONFIG_FIELD_TEXT(field)     char *field
+#define CONFIG_FIELD_LIST(field)     char *field
+
 struct agent_config {
 	char *server;
 	char *token;
@@ -19,17 +27,12 @@ struct agent_config {
 
 	bool allow_second_agent; /* allows two agents of one host at the same server */
 
-	bool on_cpu_disabled;
-	uint64_t on_cpu_frequency; /* Hz */
-	uint64_t on_cpu_cpu;       /* 1: samples are recorded per CPU */
-	char *on_cpu_regex;        /* names of the processes that are sampled */
-	/* list of CPUs ("0-3,8"); "": all except isolated and nohz_full ones */
-	char *on_cpu_cpus;
-
-	bool off_cpu_disabled;
-	uint64_t off_cpu_min_blocking_time_ns;
-	uint64_t off_cpu_cpu; /* 1: waits are recorded per CPU */
-	char *off_cpu_regex;  /* names of the processes that are traced */
+	/* Of the event sources: each key's table row has the name and the meaning of its field. */
+#define CONFIG_KEY(field, name, type, ...) CONFIG_FIELD_##type(field);
+#define EVENT_SECTION_CONFIG
+#include "agent/event/sources.def"
+#undef EVENT_SECTION_CONFIG
+#undef CONFIG_KEY
 
 	/* "REGEX=NAME" per line: processes with a matching name are reported as NAME */
 	char *process_matcher;
@@ -69,6 +72,10 @@ extern const struct config_table agent_config_table;
  */
 int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE]);
 void agent_config_release(struct agent_config *config);
+
+/* Whether the values of the key @name differ. */
+bool agent_config_differs(const struct agent_config *first, const struct agent_config *second,
+			  const char *name);
 
 /* Returns unwind.absent_pages as an enum abi_absent_pages, or -EINVAL if it is none. */
 int agent_config_absent_pages(const struct agent_config *config);

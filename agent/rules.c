@@ -25,6 +25,28 @@ static int compile_names(const char *key, const char *text, struct pattern **ret
 	return strcmp(text, ".*") != 0 && text[0] ? compile(key, text, ret_pattern) : 0;
 }
 
+static_assert(EVENT_SOURCE_COUNT <= PROCESS_MAX_SOURCES, "each event source has a rule");
+
+static int add_sources(struct rules *rules, const struct agent_config *config)
+{
+	for (enum event_source_id i = 0; i < EVENT_SOURCE_COUNT; i++) {
+		const struct event_source *source = event_source(i);
+		int r = 0;
+
+		if (source->process_names)
+			r = compile_names(source->process_names_key, source->process_names(config),
+					  &rules->names[i]);
+		if (r < 0)
+			return r;
+		if (source->is_enabled(config))
+			rules->view.sources[rules->view.n_sources++] = (struct process_source){
+				.names = rules->names[i],
+				.excluded_flag = source->excluded_flag,
+			};
+	}
+	return 0;
+}
+
 static int log_no_memory(void)
 {
 	return log_error_errno(ENOMEM, "process_matcher: cannot keep its rules: %m");
@@ -71,10 +93,7 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 	int r;
 
 	*rules = (struct rules){};
-	r = compile_names("on_cpu.regex", config->on_cpu_regex, &rules->with_stacks);
-	if (r < 0)
-		return r;
-	r = compile_names("off_cpu.regex", config->off_cpu_regex, &rules->with_waits);
+	r = add_sources(rules, config);
 	if (r < 0)
 		return r;
 	rules->renames = calloc(count_lines(list), sizeof(*rules->renames));
@@ -91,20 +110,15 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 		list += length;
 		list += *list == '\n';
 	}
-	rules->view = (struct process_rules){
-		.with_stacks = rules->with_stacks,
-		.with_waits = rules->with_waits,
-		.take_waits = !config->off_cpu_disabled,
-		.renames = rules->renames,
-		.n_renames = rules->n_renames,
-	};
+	rules->view.renames = rules->renames;
+	rules->view.n_renames = rules->n_renames;
 	return 0;
 }
 
 void rules_release(struct rules *rules)
 {
-	pattern_free(rules->with_stacks);
-	pattern_free(rules->with_waits);
+	for (size_t i = 0; i < EVENT_SOURCE_COUNT; i++)
+		pattern_free(rules->names[i]);
 	for (size_t i = 0; i < rules->n_renames; i++) {
 		pattern_free(rules->renames[i].pattern);
 		free((char *)rules->renames[i].name);

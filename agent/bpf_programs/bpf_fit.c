@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/bpf_programs/bpf_fit.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <unistd.h>
 
@@ -69,10 +68,8 @@ static int preallocate_hashes(struct hearth_bpf *skeleton)
 	return 0;
 }
 
-int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features,
-		      bool on_cpu)
+int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features)
 {
-	bool loops = features->has[KERNEL_FEATURE_BPF_LOOP];
 	int r;
 
 	if (!features->has[KERNEL_FEATURE_HASH_ON_DEMAND]) {
@@ -80,32 +77,5 @@ int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features 
 		if (r < 0)
 			return r;
 	}
-	r = bpf_program__set_autoload(skeleton->progs.hearth_unwind_part, on_cpu && !loops);
-	if (r < 0)
-		return r;
-	r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, on_cpu && loops);
-	if (r < 0)
-		return r;
 	return prepare_for_absent_pages(skeleton, features);
-}
-
-/* Lets @program call itself through @map. */
-static int set_tail_call(const struct bpf_map *map, const struct bpf_program *program)
-{
-	int fd = bpf_program__fd(program);
-	uint32_t key = 0;
-
-	if (fd < 0)
-		return 0; /* the program was not needed and not loaded */
-	return bpf_map_update_elem(bpf_map__fd(map), &key, &fd, BPF_ANY) < 0 ? -errno : 0;
-}
-
-int bpf_fit_set_tail_calls(const struct hearth_bpf *skeleton)
-{
-	int r;
-
-	r = set_tail_call(skeleton->maps.unwind_parts, skeleton->progs.hearth_unwind_part);
-	if (r < 0)
-		return r;
-	return set_tail_call(skeleton->maps.wait_parts, skeleton->progs.hearth_wait_part);
 }

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "agent/bpf_programs/bpf_fit.h"
-#include "agent/bpf_programs/bpf_off_cpu.h"
 #include "agent/bpf_programs/bpf_variant.h"
 #include "agent/bpf_programs/kernel_check.h"
 #include "agent/bpf_programs/map_memory.h"
+#include "agent/bpf_programs/program_links.h"
 #include "agent/bpf_programs/record_ring.h"
 #include "agent/bpf_programs/unwind_maps.h"
 #include "bpf/hearth.skel.h"
@@ -32,7 +32,9 @@
 struct bpf_programs {
 	struct kernel_features features;
 	struct hearth_bpf *skeleton;
-	struct bpf_off_cpu off_cpu;
+	const struct bpf_program_choice *choices;
+	size_t n_choices;
+	struct program_link_vec links;
 	struct unwind_parts unwind_parts;
 	struct map_memory map_memory;
 	struct record_ring *samples;
@@ -151,10 +153,12 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	r = set_map_sizes(skeleton, options);
 	if (r < 0)
 		return r;
-	r = bpf_off_cpu_choose(skeleton, &programs->features, options->off_cpu);
-	if (r < 0)
-		return r;
-	return bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
+	for (size_t i = 0; i < options->n_choices; i++) {
+		r = bpf_program_choice_apply(&options->choices[i], skeleton, &programs->features);
+		if (r < 0)
+			return r;
+	}
+	return bpf_fit_to_kernel(skeleton, &programs->features);
 }
 
 static int open_ring(struct bpf_programs *programs, const struct bpf_map *map,
@@ -204,6 +208,18 @@ static int explain_refusal(int r)
 		   "prints the verifier's reason; please report it with the output of `uname -a`");
 }
 
+static int set_tail_calls(const struct bpf_programs *programs)
+{
+	for (size_t i = 0; i < programs->n_choices; i++) {
+		int r = bpf_program_choice_set_tail_calls(&programs->choices[i],
+							  programs->skeleton);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
 {
 	return &programs->features;
@@ -218,6 +234,10 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 	if (!programs)
 		return log_error_errno(ENOMEM, "cannot load the BPF programs: %m");
 	programs->ring_fd = -1;
+	programs->choices = options->choices;
+	programs->n_choices = options->n_choices;
+	programs->map_memory.choices = options->choices;
+	programs->map_memory.n_choices = options->n_choices;
 	libbpf_set_print(forward_libbpf_message);
 	r = kernel_check(options->kernel_without, options->trust_kernel, &programs->features);
 	if (r < 0)
@@ -228,8 +248,7 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 	r = hearth_bpf__load(programs->skeleton);
 	if (r < 0)
 		return explain_refusal(r);
-	programs->map_memory.left_out = programs->skeleton->maps.hashed_waits;
-	r = bpf_fit_set_tail_calls(programs->skeleton);
+	r = set_tail_calls(programs);
 	if (r < 0)
 		return log_error_errno(r, "cannot set the tail calls of the BPF programs: %m");
 	r = hearth_bpf__attach(programs->skeleton);
@@ -256,7 +275,7 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 {
 	if (!programs)
 		return NULL;
-	bpf_off_cpu_release(&programs->off_cpu);
+	program_links_release(&programs->links);
 	record_ring_free(programs->samples);
 	record_ring_free(programs->absent_pages);
 	scoped_close(&programs->ring_fd);
@@ -267,9 +286,30 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 	return NULL;
 }
 
-int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
+int bpf_programs_fd(const struct bpf_programs *programs, const char *name)
 {
-	return bpf_program__fd(programs->skeleton->progs.hearth_on_cpu_tick);
+	const struct bpf_program *program =
+		bpf_object__find_program_by_name(programs->skeleton->obj, name);
+
+	return program ? bpf_program__fd(program) : -ENOENT;
+}
+
+int bpf_programs_attach(struct bpf_programs *programs, const struct bpf_program_set *set)
+{
+	return program_links_attach(&programs->links, programs->skeleton, set);
+}
+
+int bpf_programs_open_iterator(const struct bpf_programs *programs, const char *name)
+{
+	return program_links_open_iterator(&programs->links, name);
+}
+
+struct abi_control *bpf_programs_control(struct bpf_programs *programs)
+{
+	/* The skeleton's copy of the struct has another name but the same layout. */
+	static_assert(sizeof(programs->skeleton->bss->control) == sizeof(struct abi_control),
+		      "one header for both sides");
+	return (struct abi_control *)(void *)&programs->skeleton->bss->control;
 }
 
 int bpf_programs_read_samples(struct bpf_programs *programs,
@@ -328,16 +368,6 @@ int bpf_programs_ring_fd(const struct bpf_programs *programs)
 	return programs->ring_fd;
 }
 
-int bpf_programs_attach_off_cpu(struct bpf_programs *programs)
-{
-	return bpf_off_cpu_attach(programs->skeleton, &programs->off_cpu);
-}
-
-int bpf_programs_open_walk(struct bpf_programs *programs, bool reports)
-{
-	return bpf_off_cpu_open_walk(programs->skeleton, &programs->off_cpu, reports);
-}
-
 int bpf_programs_read_counters(struct bpf_programs *programs,
 			       uint64_t ret_values[ABI_COUNTER_COUNT])
 {
@@ -372,14 +402,11 @@ void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)
 	__atomic_store_n(&programs->skeleton->bss->control.window, window, __ATOMIC_RELAXED);
 }
 
-void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift)
+size_t bpf_programs_map_value_bytes(const struct bpf_programs *programs, const char *name)
 {
-	__atomic_store_n(&programs->skeleton->bss->control.capture_shift, shift, __ATOMIC_RELAXED);
-}
+	const struct bpf_map *map = bpf_object__find_map_by_name(programs->skeleton->obj, name);
 
-uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs)
-{
-	return bpf_off_cpu_bytes_per_thread(programs->skeleton);
+	return map && bpf_map__autocreate(map) ? bpf_map__value_size(map) : 0;
 }
 
 int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid,

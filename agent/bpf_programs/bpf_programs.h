@@ -7,6 +7,7 @@
  */
 
 #include "agent/bpf_programs/kernel_features.h"
+#include "agent/bpf_programs/program_set.h"
 #include "bpf/abi/config.h"
 #include "bpf/abi/counters.h"
 #include "bpf/abi/mapping.h"
@@ -21,14 +22,11 @@ struct bpf_programs_options {
 	uint32_t max_processes; /* chosen by agent/bpf_programs/map_sizes.h */
 	/* ceiling of the kernel memory for unwind rows, which is allocated as rows are loaded */
 	uint64_t unwind_bytes;
-	/*
-	 * false: the programs that serve on-CPU timers are not loaded, where they can be left out
-	 */
-	bool on_cpu;
 	bool trust_kernel; /* load also on kernels that may freeze, see common/kernel_version.h */
 	const char *kernel_without; /* see kernel_features_probe() */
-	/* false: the off-CPU programs are not loaded and their maps are not created */
-	bool off_cpu;
+	/* [n_choices], borrowed as long as the programs are loaded */
+	const struct bpf_program_choice *choices;
+	size_t n_choices;
 };
 
 /*
@@ -42,8 +40,26 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs);
 /* Features of the kernel that the programs were loaded into. */
 const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs);
 
-/* File descriptor of the on-CPU program, to be attached to perf events. */
-int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);
+/*
+ * File descriptor of a program, to be attached to perf events. Negative: there is no such program,
+ * or it was not loaded.
+ */
+int bpf_programs_fd(const struct bpf_programs *programs, const char *name);
+
+/*
+ * Attaches the programs of the set that are loaded and have `attached` set, in their order. They
+ * are detached when @programs is freed. 0 or a negative errno: the programs before are attached.
+ */
+int bpf_programs_attach(struct bpf_programs *programs, const struct bpf_program_set *set);
+
+/*
+ * Starts a run of an attached program that is an iterator of the kernel, and returns a file
+ * descriptor to read its output from; or a negative errno.
+ */
+int bpf_programs_open_iterator(const struct bpf_programs *programs, const char *name);
+
+/* The settings that can change while the programs run. Store single fields, atomically. */
+struct abi_control *bpf_programs_control(struct bpf_programs *programs);
 
 /*
  * Functions that receive the records of the ring buffer. A record is valid during the call. A
@@ -80,17 +96,6 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 
 int bpf_programs_ring_fd(const struct bpf_programs *programs);
 
-/* Starts to observe context switches. A failure was logged. */
-int bpf_programs_attach_off_cpu(struct bpf_programs *programs);
-
-/*
- * Starts a walk over all threads and returns a file descriptor to read its records from. The
- * records have the format of the ring buffer and follow one another; a copied stack is followed by
- * the next record directly after its stack_bytes. With @reports the walk reports for each open wait
- * the time that has passed so far, else only stacks that the agent does not know.
- */
-int bpf_programs_open_walk(struct bpf_programs *programs, bool reports);
-
 /* Reads the counters of all CPUs. ret_values gets their sums. */
 int bpf_programs_read_counters(struct bpf_programs *programs,
 			       uint64_t ret_values[ABI_COUNTER_COUNT]);
@@ -100,15 +105,8 @@ uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum a
 				     size_t cpu);
 size_t bpf_programs_n_cpus(const struct bpf_programs *programs);
 
-/* Divides the CPU time that may be spent on capturing stacks of waits by 2^@shift, at most 2^7. */
-void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift);
-
-/*
- * Kernel memory for each thread that off-CPU profiles need: the size of the map's value, rounded up
- * as the kernel's allocator does. bpf_programs_memory_bytes() does not include it. 0 if off-CPU
- * profiles are disabled.
- */
-uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs);
+/* Bytes of a value of the map. 0: it was not created. */
+size_t bpf_programs_map_value_bytes(const struct bpf_programs *programs, const char *name);
 
 /* Starts a new window: each stack is sent in full once more. */
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);
@@ -123,7 +121,10 @@ int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk
 			   const struct abi_mapping_chunk *chunk);
 void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);
 
-/* Kernel memory of all maps and rings (agent/bpf_programs/map_memory.h). */
+/*
+ * Kernel memory of all maps and rings (agent/bpf_programs/map_memory.h), without task storage and
+ * without maps that are left out of it (agent/bpf_programs/program_set.h).
+ */
 uint64_t bpf_programs_memory_bytes(struct bpf_programs *programs);
 
 /*

@@ -5,7 +5,9 @@
  */
 #include "agent/bpf_programs/kernel_btf.h"
 
+#include <bpf/btf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,4 +41,27 @@ bool kernel_btf_names(const char *name)
 		memmove(piece, piece + size - kept, kept);
 	}
 	return false;
+}
+
+unsigned int kernel_btf_tracepoint_arguments(const char *name)
+{
+	const struct btf_type *type = NULL;
+	unsigned int n_arguments = 0;
+	char function[128];
+	struct btf *btf;
+	int32_t id;
+
+	(void)snprintf(function, sizeof(function), "btf_trace_%s", name);
+	btf = btf__load_vmlinux_btf();
+	id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_TYPEDEF) : -ENOENT;
+	if (id > 0)
+		/* The typedef is of a pointer to the function's prototype. */
+		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (type)
+		type = btf__type_by_id(btf, type->type);
+	/* The first parameter belongs to the tracepoint itself. */
+	if (type && btf_is_func_proto(type) && btf_vlen(type) > 0)
+		n_arguments = btf_vlen(type) - 1u;
+	btf__free(btf);
+	return n_arguments;
 }

@@ -10,3 +10,10 @@
  * false if the file cannot be read.
  */
 bool kernel_btf_names(const char *name);
+
+/*
+ * Number of arguments of a tracepoint: those of its function in BPF programs (tp_btf). 0: the
+ * kernel does not have it. @name is "sched_switch" or the like. Parses all BTF of the kernel
+ * meanwhile.
+ */
+unsigned int kernel_btf_tracepoint_arguments(const char *name);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/bpf_programs/program_set.h"
 #include "common/bytes.h"
 #include "common/file.h"
 
@@ -31,6 +32,19 @@ static uint64_t read_bytes(const struct bpf_map *map)
 	return value;
 }
 
+static bool is_left_out(const struct map_memory *memory, const struct bpf_map *map)
+{
+	for (size_t i = 0; i < memory->n_choices; i++) {
+		const struct bpf_program_set *set = memory->choices[i].set;
+
+		for (size_t j = 0; j < set->n_maps; j++)
+			if (set->maps[j].left_out &&
+			    strcmp(set->maps[j].name, bpf_map__name(map)) == 0)
+				return true;
+	}
+	return false;
+}
+
 uint64_t map_memory_read(struct map_memory *memory, const struct bpf_object *object)
 {
 	const struct bpf_map *map;
@@ -38,7 +52,7 @@ uint64_t map_memory_read(struct map_memory *memory, const struct bpf_object *obj
 
 	bpf_object__for_each_map(map, object)
 	{
-		if (map == memory->left_out)
+		if (is_left_out(memory, map))
 			continue;
 		if (changes_size(map))
 			total += read_bytes(map);

@@ -9,16 +9,13 @@
 
 #include "common/base.h"
 
-struct bpf_map;
 struct bpf_object;
+struct bpf_program_choice;
 
 struct map_memory {
-	/*
-	 * A map to be skipped, or NULL. The agent skips the hash map of threads and computes its
-	 * size itself, because before 6.4 the kernel reports the size that a hash map would have
-	 * with all its elements.
-	 */
-	const struct bpf_map *left_out;
+	/* Sets with maps that are skipped: bpf_map_row.left_out. */
+	const struct bpf_program_choice *choices;
+	size_t n_choices;
 	bool fixed_read;
 	uint64_t fixed_bytes; /* sum of the maps with a fixed size */
 };

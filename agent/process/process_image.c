@@ -42,8 +42,8 @@ int process_image_copy(struct process *child, const struct process *parent)
 	memcpy(child->name, parent->name, sizeof(child->name));
 	child->executable_path = parent->executable_path;
 	child->kernel_thread = parent->kernel_thread;
-	child->without_stacks = parent->without_stacks;
-	child->without_waits = parent->without_waits;
+	child->excluded = parent->excluded;
+	child->unprofiled = parent->unprofiled;
 	if (parent->main_executable) {
 		child->main_executable = parent->main_executable;
 		executable_ref(child->main_executable);
@@ -135,13 +135,17 @@ void process_image_apply_rules(const struct process_rules *rules, struct process
 			break;
 		}
 	}
-	process->without_stacks =
-		rules->with_stacks &&
-		pattern_matches(rules->with_stacks, process->image_name, length) != 1;
-	process->without_waits =
-		!rules->take_waits ||
-		(rules->with_waits &&
-		 pattern_matches(rules->with_waits, process->image_name, length) != 1);
+	process->excluded = 0;
+	process->unprofiled = rules->n_sources > 0;
+	for (size_t i = 0; i < rules->n_sources; i++) {
+		const struct process_source *source = &rules->sources[i];
+
+		if (source->names &&
+		    pattern_matches(source->names, process->image_name, length) != 1)
+			process->excluded |= source->excluded_flag;
+		else
+			process->unprofiled = false;
+	}
 }
 
 /*

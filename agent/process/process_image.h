@@ -105,7 +105,7 @@ int process_image_read_maps(const struct process_image_context *context, uint32_
 			    int (*function)(void *arg, const struct proc_mapping *mapping),
 			    void *arg);
 
-/* Sets name, without_stacks and without_waits by the rules. */
+/* Sets name, excluded and unprofiled by the rules. */
 void process_image_apply_rules(const struct process_rules *rules, struct process *process);
 
 void process_image_find_main(const struct process_image_context *context, struct process *process);

@@ -365,13 +365,13 @@ int process_table_each(struct process_table *table,
 static int apply_rules_to(void *arg, struct process *process)
 {
 	struct process_table *table = arg;
-	bool without_stacks = process->without_stacks;
-	bool without_waits = process->without_waits;
+	bool unprofiled = process->unprofiled;
+	uint32_t excluded = process->excluded;
 	char name[PROCESS_NAME_SIZE];
 
 	memcpy(name, process->name, sizeof(name));
 	process_image_apply_rules(&table->rules, process);
-	if (without_stacks == process->without_stacks && without_waits == process->without_waits &&
+	if (excluded == process->excluded && unprofiled == process->unprofiled &&
 	    strcmp(name, process->name) == 0)
 		return 0;
 	process->first_sent_sequence = 0;

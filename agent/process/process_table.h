@@ -79,8 +79,8 @@ struct process {
 	string_id executable_path;
 	struct executable *main_executable; /* set once identified */
 	bool kernel_thread;
-	bool without_stacks; /* excluded from on-CPU profiles: samples count in Total only */
-	bool without_waits;  /* excluded from off-CPU profiles */
+	uint32_t excluded; /* event sources that do not profile it: their flags in the rules */
+	bool unprofiled;   /* no event source profiles it */
 	bool exited;
 	bool has_threads;   /* it has, or may have had, threads besides the leader */
 	bool leader_exited; /* the leader has exited, and other threads run on */
@@ -124,10 +124,18 @@ struct process {
 	struct process *next_retired;
 };
 
+/* Most event sources that exclude processes: bits of abi_process.flags. */
+#define PROCESS_MAX_SOURCES 8
+
+/* Processes that an enabled event source profiles. */
+struct process_source {
+	const struct pattern *names; /* of the profiled processes; NULL: all */
+	uint32_t excluded_flag;      /* enum abi_process_flags; 0 if names is NULL */
+};
+
 struct process_rules {
-	const struct pattern *with_stacks; /* NULL: all */
-	const struct pattern *with_waits;  /* NULL: all */
-	bool take_waits;                   /* off-CPU profiles are enabled */
+	struct process_source sources[PROCESS_MAX_SOURCES];
+	size_t n_sources;
 	const struct process_rename *renames;
 	size_t n_renames;
 };

@@ -18,6 +18,7 @@ struct copy_unwinder {
 	const struct abi_config *config;
 	struct mapping_publisher *publisher;
 	struct unwind_publisher *tables;
+	const struct collector *collector;
 	struct host_unwind_tables view; /* of tables */
 	struct host_unwind_output output;
 	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
@@ -30,16 +31,17 @@ struct copy_unwinder {
 	struct abi_frame frames[ABI_MAX_FRAMES];
 };
 
-int copy_unwinder_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		      struct unwind_publisher *tables, struct copy_unwinder **ret_unwinder)
+int copy_unwinder_new(const struct copy_unwinder_options *options,
+		      struct copy_unwinder **ret_unwinder)
 {
 	struct copy_unwinder *unwinder = calloc(1, sizeof(*unwinder));
 
 	if (!unwinder)
 		return -ENOMEM;
-	unwinder->config = config;
-	unwinder->publisher = publisher;
-	unwinder->tables = tables;
+	unwinder->config = options->config;
+	unwinder->publisher = options->publisher;
+	unwinder->tables = options->tables;
+	unwinder->collector = options->collector;
 	*ret_unwinder = unwinder;
 	return 0;
 }
@@ -63,12 +65,6 @@ struct copy_unwinder *copy_unwinder_free(struct copy_unwinder *unwinder)
 static int read_copy(void *arg, uint64_t address, void *buffer, size_t size)
 {
 	return copied_stack_read(arg, address, buffer, size);
-}
-
-static bool is_left_out(const struct process *process, const struct abi_stack_copy *copy)
-{
-	return copy->header.event_type == EVENT_OFF_CPU ? process->without_waits
-							: process->without_stacks;
 }
 
 /* Makes the entry and chunks that the maps would hold for @process. False: it has none. */
@@ -111,7 +107,8 @@ static void fill_input(struct copy_unwinder *unwinder, const struct abi_stack_co
 	};
 	static_assert(HOST_UNWIND_MAX_REGISTERS == ARRAY_SIZE(copy->general), "one array for both");
 	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
-	if (is_left_out(process, copy) || !describe_mappings(unwinder, process, entry))
+	if (collector_excludes(unwinder->collector, process, copy->header.event_type) ||
+	    !describe_mappings(unwinder, process, entry))
 		return;
 	/* The mappings are those of the image that was sampled, so the entry must match it. */
 	entry->exec_count = copy->header.exec_count;

@@ -23,9 +23,16 @@ struct copy_unwinder;
  */
 const uint64_t *copy_unwinder_counters(const struct copy_unwinder *unwinder);
 
-/* All pointers are borrowed. @config: of the loaded BPF programs. */
-int copy_unwinder_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		      struct unwind_publisher *tables, struct copy_unwinder **ret_unwinder);
+struct copy_unwinder_options {
+	const struct abi_config *config; /* of the loaded BPF programs */
+	struct mapping_publisher *publisher;
+	struct unwind_publisher *tables;
+	const struct collector *collector; /* knows which processes the sources exclude */
+};
+
+/* All pointers of @options are borrowed. */
+int copy_unwinder_new(const struct copy_unwinder_options *options,
+		      struct copy_unwinder **ret_unwinder);
 struct copy_unwinder *copy_unwinder_free(struct copy_unwinder *unwinder);
 
 struct unwound_stack {

@@ -115,7 +115,7 @@ static int publish_set(struct mapping_publisher *publisher, struct process_mappi
 
 void mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process)
 {
-	if (process->mappings && !(process->without_stacks && process->without_waits))
+	if (process->mappings && !process->unprofiled)
 		process_table_identify_mappings(publisher->processes, process);
 }
 
@@ -152,8 +152,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		 * than this one, and the BPF programs ignore the entry.
 		 */
 		.exec_count = process->exec_count,
-		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
-			 (process->without_waits ? ABI_PROCESS_WITHOUT_OFF_CPU : 0) |
+		.flags = process->excluded |
 			 (process_wants_cgroups(process) ? ABI_PROCESS_WITH_CGROUPS : 0),
 	};
 	int r = 0;
@@ -169,7 +168,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	}
 
 	mappings = process->mappings;
-	if (mappings && !(process->without_stacks && process->without_waits)) {
+	if (mappings && !process->unprofiled) {
 		mapping_publisher_prepare(publisher, process);
 		if (!mappings->published_set || mappings->changed)
 			r = publish_set(publisher, mappings, process->pid);

@@ -19,12 +19,6 @@
 /* Memory for the definitions of one closed window. */
 #define CLOSE_ARENA_BYTES (64 * MIB)
 
-/* Longest piece of a wait that one row may cover. */
-#define WAIT_PIECE_NS NSEC_PER_SEC
-
-/* A wait of hours is an error of the clock. The server accepts rows of the last hour. */
-#define MAX_WAIT_PIECES 3600
-
 int collector_new(const struct collector_options *options, struct collector **ret_collector)
 {
 	scoped(collector_freep) struct collector *collector = calloc(1, sizeof(*collector));
@@ -35,9 +29,6 @@ int collector_new(const struct collector_options *options, struct collector **re
 	collector->options = *options;
 	collector->window = 1;
 	r = definitions_init(&collector->definitions);
-	if (r < 0)
-		return r;
-	r = skipped_waits_init(&collector->skipped_waits);
 	if (r < 0)
 		return r;
 	r = collector_init_stacks(collector);
@@ -63,7 +54,6 @@ struct collector *collector_free(struct collector *collector)
 	definitions_release(&collector->definitions);
 	collector_release_stacks(collector);
 	vec_release(&collector->rows);
-	skipped_waits_release(&collector->skipped_waits);
 	hash_table_free(collector->processes);
 	hash_table_free(collector->process_stacks);
 	arena_free(collector->close_arena);
@@ -153,39 +143,43 @@ static int stack_of(struct collector *collector, struct process *process,
 	 * The kernel side had not received yet that this process is excluded. The stack is added
 	 * nevertheless, because other samples may refer to it.
 	 */
-	if (sample->event_type == EVENT_ON_CPU && process->without_stacks)
+	if (collector_excludes(collector, process, sample->event_type))
 		return 0;
 	stack = &collector->open.stacks.items[index];
 	*ret_number = stack->n_frames > 0 ? stack->number : 0;
 	return note_paths(collector, process, stack);
 }
 
-static bool keeps_cpus_apart(const struct collector *collector, const struct abi_sample *sample)
+struct event_fold *collector_fold(struct collector *collector, enum event_type type)
 {
-	return sample->event_type == EVENT_OFF_CPU ? collector->options.keep_wait_cpus_apart
-						   : collector->options.keep_cpus_apart;
+	assert(type < EVENT_TYPE_END);
+	return &collector->folds[type];
 }
 
-void collector_set_period(struct collector *collector, uint64_t period_ns)
+bool collector_excludes(const struct collector *collector, const struct process *process,
+			unsigned int type)
 {
-	collector->options.on_cpu_period_ns = period_ns;
+	assert(type < EVENT_TYPE_END);
+	return (process->excluded & collector->folds[type].excluded_flag) != 0;
 }
 
-static int series_of(struct collector *collector, const struct process *process,
-		     const struct abi_sample *sample, uint32_t type, uint32_t *ret_number)
+int collector_series(struct collector *collector, const struct folded_sample *sample,
+		     enum event_type type, uint32_t *ret_number)
 {
+	const struct abi_sample *header = sample->header;
+	const struct event_fold *fold = &collector->folds[type];
 	struct series_key key = {
-		.process = process->number,
-		.tid = sample->tid,
-		.cpu = keeps_cpus_apart(collector, sample) ? (int32_t)sample->cpu : -1,
+		.process = sample->process->number,
+		.tid = header->tid,
+		.cpu = fold->keep_cpus_apart ? (int32_t)header->cpu : -1,
 		.type = type,
-		.period_ns = type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0,
+		.period_ns = fold->period_ns,
 	};
 	struct series_number *series;
 	int r;
 
-	static_assert(sizeof(key.thread_name) == sizeof(sample->comm), "both hold a comm");
-	memcpy(key.thread_name, sample->comm, strnlen(sample->comm, sizeof(sample->comm) - 1));
+	static_assert(sizeof(key.thread_name) == sizeof(header->comm), "both hold a comm");
+	memcpy(key.thread_name, header->comm, strnlen(header->comm, sizeof(header->comm) - 1));
 	r = definitions_series(&collector->definitions, &key, collector->window, &series);
 	if (r < 0)
 		return r;
@@ -256,62 +250,22 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	return 0;
 }
 
-/* Splits a wait into pieces, last piece first, each in the slot of its last nanosecond. */
-static int add_wait_rows(struct collector *collector, const struct process *process,
-			 const struct abi_sample *sample, const struct abi_wait *wait,
-			 struct window_row row)
+int collector_add_row(struct collector *collector, const struct window_row *row, size_t *ret_index)
 {
-	struct wait_site_key key = { .process = process->number,
-				     .tid = sample->tid,
-				     .site = wait ? wait->site : 0 };
-	uint64_t left_ns = MIN(sample->value, MAX_WAIT_PIECES * WAIT_PIECE_NS);
-	uint64_t end_ns = sample->time_ns;
-	uint32_t site = 0;
-	int r;
-
-	if (wait) {
-		r = skipped_waits_add_time(&collector->skipped_waits, &key, wait, &site);
-		if (r < 0)
-			return r;
-	}
-	while (left_ns > 0) {
-		row.value = MIN(left_ns, WAIT_PIECE_NS);
-		row.slot = (end_ns - 1) / SLOT_NS;
-		r = vec_push(&collector->rows, row);
-		if (r == 0 && wait)
-			r = skipped_waits_add_row(&collector->skipped_waits, site, wait,
-						  collector->rows.count - 1, row.value);
-		if (r < 0)
-			return r;
-		end_ns -= row.value;
-		left_ns -= row.value;
-	}
-	return 0;
-}
-
-/*
- * Adds a row for the part of the wait in which the thread was runnable and waited for a CPU. It has
- * the stack of the wait. @row: of the wait.
- */
-static int add_queued_row(struct collector *collector, const struct process *process,
-			  const struct abi_sample *sample, struct window_row row)
-{
-	int r;
-
-	if (sample->queued_us == 0)
-		return 0;
-	r = series_of(collector, process, sample, EVENT_RUN_QUEUE, &row.series);
-	if (r < 0)
-		return r;
-	row.value = sample->queued_us * NSEC_PER_USEC;
-	row.slot = (sample->time_ns - 1) / SLOT_NS;
-	return vec_push(&collector->rows, row);
+	if (ret_index)
+		*ret_index = collector->rows.count;
+	return vec_push(&collector->rows, *row);
 }
 
 int collector_add(struct collector *collector, const struct abi_sample *sample,
 		  const struct abi_frame *frames)
 {
-	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
+	const struct event_fold *fold = collector_fold(collector, sample->event_type);
+	struct folded_sample folded = {
+		.header = sample,
+		.payload = frames,
+		.row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value },
+	};
 	struct process *process;
 	void *value;
 	int r;
@@ -319,12 +273,13 @@ int collector_add(struct collector *collector, const struct abi_sample *sample,
 	r = collector_process(collector, sample, &process);
 	if (r < 0)
 		return r;
-	if (sample->event_type == EVENT_OFF_CPU && process->without_waits)
+	if (process->excluded & fold->excluded_flag && !fold->counts_excluded)
 		return 0;
-	r = stack_of(collector, process, sample, frames, &row.stack);
+	r = stack_of(collector, process, sample, frames, &folded.row.stack);
 	if (r < 0 || sample->flags & ABI_SAMPLE_DEFINITION)
 		return r;
-	r = series_of(collector, process, sample, sample->event_type, &row.series);
+	folded.process = process;
+	r = collector_series(collector, &folded, sample->event_type, &folded.row.series);
 	if (r < 0)
 		return r;
 	r = hash_table_insert(collector->processes, &process->number, &value);
@@ -332,14 +287,8 @@ int collector_add(struct collector *collector, const struct abi_sample *sample,
 		return r;
 	*(struct process **)value = process;
 	collector->stats.samples++;
-	if (sample->event_type != EVENT_OFF_CPU)
-		return vec_push(&collector->rows, row);
-	r = add_queued_row(collector, process, sample, row);
-	if (r < 0)
-		return r;
-	return add_wait_rows(
-		collector, process, sample,
-		sample->flags & ABI_SAMPLE_WITH_WAIT ? (const struct abi_wait *)frames : NULL, row);
+	return fold->add ? fold->add(fold->arg, collector, &folded)
+			 : vec_push(&collector->rows, folded.row);
 }
 
 static void forget_sendings(void *arg, uint64_t *first_sent_sequence, bool all)

@@ -10,6 +10,7 @@
 
 #include "agent/process/process_table.h"
 #include "agent/sample/definitions.h"
+#include "agent/sample/event_fold.h"
 #include "agent/sample/frame_resolver.h"
 #include "agent/sample/window.h"
 #include "bpf/abi/sample_record.h"
@@ -21,9 +22,6 @@ struct collector_options {
 	struct executable_cache *executables;
 	struct string_table *strings;
 	struct frame_resolver *frames;
-	uint64_t on_cpu_period_ns;
-	bool keep_cpus_apart;      /* on-cpu: series have the number of the CPU */
-	bool keep_wait_cpus_apart; /* the same for off-cpu */
 };
 
 struct collector_stats {
@@ -57,9 +55,8 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 		      struct process **ret_process);
 
 /*
- * Adds a sample. A wait (off-cpu) becomes one row per second, each in the slot in which that second
- * ends. A sample with ABI_SAMPLE_DEFINITION only adds its stack. With ABI_SAMPLE_WITH_WAIT, @frames
- * points to a struct abi_wait: this wait also represents waits that the kernel side skipped. If
+ * Adds a sample as the fold of its event type says. A sample with ABI_SAMPLE_DEFINITION only adds
+ * its stack. With ABI_SAMPLE_WITH_WAIT, @frames points to a struct abi_wait instead of frames. If
  * there is no memory for the stack, the sample is counted without it. 0 or -ENOMEM.
  */
 int collector_add(struct collector *collector, const struct abi_sample *sample,
@@ -86,10 +83,22 @@ bool collector_find_stack(const struct collector *collector, uint64_t sample_has
 			  struct collector_stack *ret_stack);
 
 /*
- * Sets the period of on-CPU samples from now on. Series with different periods are different
- * series, so a window may contain samples of both periods.
+ * The fold of an event type, of zeros at first. Its source may change it at any time: series with
+ * different periods are different series, so a window may contain samples of both.
  */
-void collector_set_period(struct collector *collector, uint64_t period_ns);
+struct event_fold *collector_fold(struct collector *collector, enum event_type type);
+
+/* Whether the source of the event type @type does not profile the process. */
+bool collector_excludes(const struct collector *collector, const struct process *process,
+			unsigned int type);
+
+/*
+ * For event_fold.add: the number of the series of the sample's thread with this type, and a row.
+ * The row's index in the rows of event_fold.finish is *ret_index; it may be NULL. 0 or -ENOMEM.
+ */
+int collector_series(struct collector *collector, const struct folded_sample *sample,
+		     enum event_type type, uint32_t *ret_number);
+int collector_add_row(struct collector *collector, const struct window_row *row, size_t *ret_index);
 
 /* Whether the window must be closed now, before its time is over, because it is full. */
 bool collector_is_full(const struct collector *collector);

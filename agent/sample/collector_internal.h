@@ -7,7 +7,6 @@
  */
 
 #include "agent/sample/collector.h"
-#include "agent/sample/skipped_waits.h"
 #include "common/arena.h"
 #include "common/vec.h"
 
@@ -43,13 +42,13 @@ struct process_stack {
 
 struct collector {
 	struct collector_options options;
+	struct event_fold folds[EVENT_TYPE_END];
 	struct collector_stats stats;
 	struct definitions definitions;
 	uint64_t window;
 	struct window_stacks open;
 	struct window_stacks before, older;
 	struct row_vec rows;
-	struct skipped_waits skipped_waits;
 	/* sampled in this window; uint32_t number -> struct process * */
 	struct hash_table *processes;
 	struct hash_table *process_stacks; /* struct process_stack with noted paths */

@@ -146,7 +146,7 @@ static int build_process(struct builder *builder, const struct process *process,
 		.executable_path = string_table_text(strings, process->executable_path),
 		.main_executable = process->main_executable ? process->main_executable->number : 0,
 		.kernel_thread = process->kernel_thread,
-		.without_stacks = process->without_stacks && process->without_waits,
+		.without_stacks = process->unprofiled,
 		.paths = paths,
 		.n_paths = n_paths,
 	};
@@ -366,7 +366,12 @@ int collector_close(struct collector *collector, struct window *window)
 	struct builder builder;
 	int r;
 
-	skipped_waits_distribute(&collector->skipped_waits, collector->rows.items);
+	for (size_t i = 0; i < ARRAY_SIZE(collector->folds); i++) {
+		const struct event_fold *fold = &collector->folds[i];
+
+		if (fold->finish)
+			fold->finish(fold->arg, collector->rows.items);
+	}
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
 		r = build_window(&builder);

@@ -6,7 +6,7 @@
  * exports their names as metrics (KERNEL_METRIC).
  *
  * The agent knows from the clocks of its timers how many ticks were due, and counts those for which
- * no program ran (agent/cpu/tick_account.h).
+ * no program ran (agent/event/on_cpu/tick_account.h).
  */
 /* clang-format off */
 #define ABI_COUNTERS(X)                                                                            \

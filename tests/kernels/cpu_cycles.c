@@ -25,7 +25,7 @@
 
 #include "agent/process/process_events.h"
 #include "agent/cpu/cpu_watch.h"
-#include "agent/cpu/on_cpu.h"
+#include "agent/event/on_cpu/cpu_timers.h"
 #include "tests/workloads/spin.h"
 
 #define CPU       1
@@ -39,9 +39,9 @@
 struct bench {
 	struct cpu_watch *watch;
 	struct process_events *events;
-	struct on_cpu *on_cpu;
+	struct cpu_timers *timers;
 	int counts_fd;
-	struct on_cpu_received received[CPU + 1];
+	struct cpu_timers_received received[CPU + 1];
 	uint64_t n_followed;
 	uint64_t forks_seen;
 	unsigned int phases_with_ticks;
@@ -121,14 +121,14 @@ static void suspect(void *arg, uint32_t cpu)
 {
 	struct bench *bench = arg;
 
-	on_cpu_suspect(bench->on_cpu, cpu);
+	cpu_timers_suspect(bench->timers, cpu);
 	process_events_suspect(bench->events, cpu);
 }
 
 static void follow(struct bench *bench, bool first)
 {
 	const struct cpu_vec *online;
-	struct on_cpu_look look = {
+	struct cpu_timers_look look = {
 		.now_ns = clock_read_ns(CLOCK_MONOTONIC),
 		.cpus = (const uint32_t[]){ CPU },
 		.received = bench->received,
@@ -137,7 +137,7 @@ static void follow(struct bench *bench, bool first)
 	int changed = cpu_watch_changed(bench->watch, false, suspect, bench);
 
 	if (!first && changed <= 0) {
-		on_cpu_unchanged(bench->on_cpu, look.now_ns);
+		cpu_timers_unchanged(bench->timers, look.now_ns);
 		return;
 	}
 	read_count(bench);
@@ -146,7 +146,7 @@ static void follow(struct bench *bench, bool first)
 		if (online->items[i] == CPU)
 			look.n_cpus = 1;
 	}
-	if (on_cpu_follow(bench->on_cpu, &look) < 0)
+	if (cpu_timers_follow(bench->timers, &look) < 0)
 		die("cannot open the timer");
 	if (process_events_follow(bench->events, online->items, online->count, NULL, NULL) < 0)
 		die("cannot watch processes");
@@ -250,7 +250,7 @@ static pid_t start_burner(void)
 static int judge(const struct bench *bench, unsigned int cycles, uint64_t online_ns,
 		 uint64_t switching_ns)
 {
-	struct on_cpu_ticks ticks;
+	struct cpu_timers_ticks ticks;
 	uint64_t covered, all;
 	/*
 	 * Less than a period is left over each time the CPU goes offline, half a period at the
@@ -258,7 +258,7 @@ static int judge(const struct bench *bench, unsigned int cycles, uint64_t online
 	 */
 	uint64_t slack = cycles + 1 + switching_ns / PERIOD_NS + 1;
 
-	on_cpu_account(bench->on_cpu, bench->received, CPU + 1, &ticks);
+	cpu_timers_account(bench->timers, bench->received, CPU + 1, &ticks);
 	covered = ticks.expected + ticks.uncovered_ns / PERIOD_NS;
 	all = online_ns / PERIOD_NS;
 	printf("cycles %u online_ms %" PRIu64 " switching_ms %" PRIu64 " expected %" PRIu64
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
 	bench.counts_fd = make_counts();
 	if (bench.counts_fd < 0 || cpu_watch_new(&bench.watch) < 0 ||
 	    process_events_new(&bench.events) < 0 ||
-	    on_cpu_new(load_program(bench.counts_fd), PERIOD_NS, &bench.on_cpu) < 0)
+	    cpu_timers_new(load_program(bench.counts_fd), PERIOD_NS, &bench.timers) < 0)
 		die("cannot prepare");
 	burner = start_burner();
 	follow(&bench, true);
@@ -342,13 +342,13 @@ int main(int argc, char **argv)
 		fork_there();
 	}
 	watch_ticks(&bench);
-	on_cpu_read_clocks(bench.on_cpu);
+	cpu_timers_read_clocks(bench.timers);
 	read_count(&bench);
 	result = judge(&bench, cycles, clock_read_ns(CLOCK_MONOTONIC) - began_ns - offline_ns,
 		       switching_ns);
 	(void)kill(burner, SIGKILL);
 	(void)waitpid(burner, NULL, 0);
-	on_cpu_free(bench.on_cpu);
+	cpu_timers_free(bench.timers);
 	process_events_free(bench.events);
 	cpu_watch_free(bench.watch);
 	return result;

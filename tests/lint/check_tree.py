@@ -46,7 +46,10 @@ MAY_INCLUDE = {
     "agent/paging": ["agent/unwind/table", "common", "bpf/abi"],
     "agent/interpreter": ["agent/executable", "agent/process", "common", "bpf/abi"],
     "agent/bpf_programs": ["common", "bpf"],
-    "agent/cpu": ["agent/bpf_programs", "common", "bpf/abi"],
+    "agent/cpu": ["common"],
+    # The table of event sources, and the interface that each source implements. Sources do not know each other.
+    "agent/event": ["agent/event/event_source.h", "agent/agent_metric.h", "agent/config.h", "agent/bpf_programs",
+                    "agent/cpu", "agent/executable", "agent/process", "agent/sample", "common", "bpf/abi"],
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],

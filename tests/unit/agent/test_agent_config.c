@@ -32,6 +32,34 @@ static void the_defaults_are_valid(void **state)
 	assert_int_equal(config.off_cpu_min_blocking_time_ns, 0);
 }
 
+static void values_are_compared_by_the_type_of_their_key(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} cases[] = {
+		{ "server", "127.0.0.1:24002" }, /* TEXT */
+		{ "host.labels", "zone=eu" },    /* LIST */
+		{ "on_cpu.disabled", "true" },   /* BOOL */
+		{ "on_cpu.frequency", "100" },   /* UINT */
+		{ "batch_interval", "10s" },     /* DURATION */
+		{ "ring_size", "2MiB" },         /* SIZE */
+	};
+	char message[CONFIG_MESSAGE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(agent_config_release) struct agent_config first = {};
+		scoped(agent_config_release) struct agent_config second = {};
+
+		assert_ok(config_set_defaults(&agent_config_table, &first));
+		assert_ok(config_set_defaults(&agent_config_table, &second));
+		assert_false(agent_config_differs(&first, &second, cases[i].key));
+		assert_ok(config_set(&agent_config_table, cases[i].key, cases[i].value, "test",
+				     &second, message));
+		assert_true(agent_config_differs(&first, &second, cases[i].key));
+	}
+}
+
 static void the_error_for_an_invalid_value_names_the_key(void **state)
 {
 	static const struct {
@@ -181,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_defaults_are_valid),
+		cmocka_unit_test(values_are_compared_by_the_type_of_their_key),
 		cmocka_unit_test(the_error_for_an_invalid_value_names_the_key),
 		cmocka_unit_test(an_address_without_a_scheme_means_http),
 		cmocka_unit_test(labels_can_have_the_form_of_a_printed_list),

@@ -3,6 +3,10 @@
 
 #include "tests/support/unit.h"
 
+/* The measures of two event sources. */
+#define OFF_CPU   BUDGET_FIRST_SOURCE
+#define FREQUENCY (BUDGET_FIRST_SOURCE + 1)
+
 #define LIMIT_BYTES ((uint64_t)(100 * MIB))
 #define LIMIT_CPU   (NSEC_PER_SEC / 10)
 
@@ -37,8 +41,8 @@ static void begin(struct simulation *simulation)
 static enum budget_change step(struct simulation *simulation, enum budget_measure *ret_measure)
 {
 	const uint8_t *steps = simulation->budget.step;
-	uint64_t cpu = simulation->fixed_cpu + (simulation->off_cpu_cpu >> steps[BUDGET_OFF_CPU]) +
-		       (simulation->tick_cpu >> steps[BUDGET_FREQUENCY]);
+	uint64_t cpu = simulation->fixed_cpu + (simulation->off_cpu_cpu >> steps[OFF_CPU]) +
+		       (simulation->tick_cpu >> steps[FREQUENCY]);
 
 	simulation->reading.now_ns += 5 * NSEC_PER_SEC;
 	simulation->reading.cpu_ns += 5 * cpu;
@@ -61,11 +65,10 @@ static void expect_steps(const struct simulation *simulation, uint8_t unwind, ui
 {
 	const uint8_t *steps = simulation->budget.step;
 
-	if (steps[BUDGET_UNWIND] != unwind || steps[BUDGET_OFF_CPU] != off_cpu ||
-	    steps[BUDGET_FREQUENCY] != frequency)
+	if (steps[BUDGET_UNWIND] != unwind || steps[OFF_CPU] != off_cpu ||
+	    steps[FREQUENCY] != frequency)
 		fail_msg("steps are %u %u %u, expected %u %u %u", steps[BUDGET_UNWIND],
-			 steps[BUDGET_OFF_CPU], steps[BUDGET_FREQUENCY], unwind, off_cpu,
-			 frequency);
+			 steps[OFF_CPU], steps[FREQUENCY], unwind, off_cpu, frequency);
 }
 
 static void an_agent_within_its_budget_takes_no_step(void **state)
@@ -129,7 +132,7 @@ static void above_the_cpu_budget_unwind_chunks_are_not_reduced(void **state)
 	expect_steps(&simulation, 0, 2, 0);
 
 	begin(&simulation);
-	simulation.budget.limits.max_step[BUDGET_OFF_CPU] = 0; /* off-CPU is disabled */
+	simulation.budget.limits.max_step[OFF_CPU] = 0; /* off-CPU is disabled */
 	simulation.tick_cpu = LIMIT_CPU * 3;
 	run(&simulation, 600);
 	expect_steps(&simulation, 0, 0, 2);
@@ -171,7 +174,7 @@ static void a_burst_of_fifteen_seconds_causes_no_step(void **state)
 static void after_the_load_ends_all_steps_are_taken_back_one_by_one(void **state)
 {
 	struct simulation simulation;
-	enum budget_measure measure, last = BUDGET_FREQUENCY;
+	enum budget_measure measure, last = FREQUENCY;
 	size_t n_steps = 0;
 
 	(void)state;
@@ -215,16 +218,16 @@ static void a_failed_step_back_doubles_the_time_to_the_next(void **state)
 
 	(void)state;
 	begin(&simulation);
-	simulation.budget.limits.max_step[BUDGET_OFF_CPU] = 0;
+	simulation.budget.limits.max_step[OFF_CPU] = 0;
 	for (int i = 0; i < 240; i++) {
-		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2
-										    : LIMIT_CPU / 4;
+		simulation.tick_cpu =
+			simulation.budget.step[FREQUENCY] == 0 ? LIMIT_CPU * 2 : LIMIT_CPU / 4;
 		run(&simulation, 15);
 	}
 	in_first_hour = simulation.budget.n_relaxed;
 	for (int i = 0; i < 240; i++) {
-		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2
-										    : LIMIT_CPU / 4;
+		simulation.tick_cpu =
+			simulation.budget.step[FREQUENCY] == 0 ? LIMIT_CPU * 2 : LIMIT_CPU / 4;
 		run(&simulation, 15);
 	}
 	in_second_hour = simulation.budget.n_relaxed - in_first_hour;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens when a window becomes full: agent_drain.c, agent_fold.c, agent_records.c and
- * agent_waits.c with fakes of the ring buffer, the collector, the walk, and the sender.
+ * What happens when a window becomes full: agent_drain.c, agent_fold.c, agent_records.c and the
+ * postponed waits of the source off-cpu, with fakes of the ring buffer, the collector, the walk,
+ * and the sender.
  */
 #include "agent/agent_internal.h"
+#include "agent/event/off_cpu/postponed_waits.h"
 
 #include "tests/support/unit.h"
 
@@ -26,6 +28,8 @@ static struct fake {
 	size_t n_closed;
 	uint64_t known_hash; /* a stack that the collector knows */
 	bool is_closing;
+	bool has_walk; /* off-CPU is enabled */
+	struct postponed_waits postponed;
 } fake;
 
 static void add(struct records *records, uint64_t stack_hash, uint8_t flags)
@@ -88,17 +92,29 @@ int bpf_programs_read_samples(struct bpf_programs *programs,
 	return n_samples;
 }
 
-int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_reader *reader)
+/* The walk of agent/event/off_cpu/off_cpu_source.c, without its thread. */
+static int walk_waits(void)
 {
-	const struct bpf_record_functions *functions = &reader->functions;
+	const struct bpf_record_functions add = {
+		.arg = &fake.agent,
+		.sample = agent_on_sample,
+		.stack_copy = agent_on_stack_copy,
+	};
+	struct bpf_record_functions functions;
+	int r;
 
-	(void)off_cpu;
-	(void)reports;
-	assert_ok(reader->before_records(functions->arg));
+	if (!fake.has_walk)
+		return 0;
+	postponed_waits_init(&fake.postponed, NULL, &add);
+	functions = postponed_waits_functions(&fake.postponed);
+	assert_ok(agent_read_all_samples(&fake.agent, &functions));
 	while (fake.walk.next < fake.walk.count)
-		assert_ok(functions->sample(functions->arg, &fake.walk.items[fake.walk.next++],
-					    NULL));
-	return 0;
+		assert_ok(
+			functions.sample(functions.arg, &fake.walk.items[fake.walk.next++], NULL));
+	r = postponed_waits_add(&fake.postponed);
+	assert_int_equal(fake.postponed.samples.size, 0);
+	postponed_waits_release(&fake.postponed);
+	return r;
 }
 
 /* ---- closing a window: as agent_batch.c, with a walk ---- */
@@ -106,9 +122,8 @@ int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_rea
 int agent_close_window(struct agent *agent)
 {
 	assert_false(fake.is_closing);
-	assert_false(agent->is_walking);
 	fake.is_closing = true;
-	assert_ok(agent_walk_waits(agent, true));
+	assert_ok(walk_waits());
 	fake.closed[fake.n_closed++] = fake.n_in_window;
 	fake.n_in_window = 0;
 	agent->window_is_full = false;
@@ -274,17 +289,10 @@ static int set_up(void **state)
 		.agent = {
 			.config = &config,
 			.clock = &system_clock,
-			.off_cpu = (struct off_cpu *)&fake,
 			.window_opened_ns = clock_monotonic_ns(&system_clock),
 		},
+		.has_walk = true,
 	};
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	bytes_release(&fake.agent.postponed);
 	return 0;
 }
 
@@ -305,7 +313,7 @@ static void a_full_window_is_closed_early_instead_of_dropping_samples(void **sta
 static void without_walks_the_rest_of_the_ring_is_added_to_the_next_windows(void **state)
 {
 	(void)state;
-	fake.agent.off_cpu = NULL;
+	fake.has_walk = false;
 	add_full(&fake.ring, 2 * FULL_SAMPLES + 2);
 	assert_ok(agent_drain(&fake.agent));
 	assert_int_equal(fake.n_closed, 2);
@@ -330,7 +338,7 @@ static void a_walk_that_fills_the_window_leaves_it_to_the_main_loop(void **state
 	(void)state;
 	add_full(&fake.ring, FULL_SAMPLES + 1);
 	add_full(&fake.walk, 1);
-	assert_ok(agent_walk_waits(&fake.agent, false));
+	assert_ok(walk_waits());
 	assert_int_equal(fake.n_closed, 0);
 	assert_int_equal(fake.n_in_window, FULL_SAMPLES + 2);
 	assert_true(fake.agent.window_is_full);
@@ -345,18 +353,17 @@ static void the_end_of_a_wait_is_added_after_the_walk_that_has_its_stack(void **
 	add(&fake.ring, 7, 0);
 	add(&fake.ring, 8, ABI_SAMPLE_WITHOUT_STACK);
 	add(&fake.walk, 7, ABI_SAMPLE_FULL);
-	assert_ok(agent_walk_waits(&fake.agent, false));
+	assert_ok(walk_waits());
 	assert_int_equal(fake.n_in_window, 3);
 	assert_int_equal(fake.window[0], 8);
 	assert_int_equal(fake.window[1], 7);
 	assert_int_equal(fake.window[2], 7);
-	assert_int_equal(fake.agent.postponed.size, 0);
 }
 
 static void parked_records_are_divided_between_windows(void **state)
 {
 	(void)state;
-	fake.agent.off_cpu = NULL;
+	fake.has_walk = false;
 	add_full(&fake.parked, FULL_SAMPLES + 1);
 	assert_ok(agent_run_helpers(&fake.agent));
 	assert_int_equal(fake.n_closed, 1);
@@ -364,7 +371,7 @@ static void parked_records_are_divided_between_windows(void **state)
 	assert_int_equal(fake.n_in_window, 1);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define test(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
 {

@@ -36,12 +36,27 @@ static void a_name_longer_than_the_maximum_is_not_found(void **state)
 	assert_false(kernel_btf_names(name));
 }
 
+static void the_arguments_of_a_tracepoint_are_counted(void **state)
+{
+	unsigned int n_arguments;
+
+	(void)state;
+	need_btf();
+	/* Three before 5.18, then also the state. */
+	n_arguments = kernel_btf_tracepoint_arguments("sched_switch");
+	assert_in_range(n_arguments, 3, 4);
+	/* task, old_pid, bprm */
+	assert_int_equal(kernel_btf_tracepoint_arguments("sched_process_exec"), 3);
+	assert_int_equal(kernel_btf_tracepoint_arguments("no_kernel_has_this_tracepoint"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_that_every_kernel_has_is_found),
 		cmocka_unit_test(a_part_of_a_name_is_not_found),
 		cmocka_unit_test(a_name_longer_than_the_maximum_is_not_found),
+		cmocka_unit_test(the_arguments_of_a_tracepoint_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,20 +333,22 @@ static void a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent(void 
 	assert_string_equal(process->name, "kworker");
 }
 
-static void rules_rename_services_and_exclude_stacks(void **state)
+static void rules_rename_services_and_exclude_processes_from_sources(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(pattern_freep) struct pattern *with_stacks = NULL;
+	scoped(pattern_freep) struct pattern *pythons = NULL;
 	scoped(pattern_freep) struct pattern *python = NULL;
 	char message[64];
 	size_t offset;
 	struct process_rename rename;
 	struct process_rules rules;
 
-	assert_ok(pattern_new("^py", false, message, sizeof(message), &offset, &with_stacks));
+	assert_ok(pattern_new("^py", false, message, sizeof(message), &offset, &pythons));
 	assert_ok(pattern_new("^python3", false, message, sizeof(message), &offset, &python));
 	rename = (struct process_rename){ .pattern = python, .name = "shop" };
-	rules = (struct process_rules){ .with_stacks = with_stacks,
+	rules = (struct process_rules){ .sources = { { .names = pythons, .excluded_flag = 1 },
+						     { .names = NULL } },
+					.n_sources = 2,
 					.renames = &rename,
 					.n_renames = 1 };
 
@@ -356,24 +358,29 @@ static void rules_rename_services_and_exclude_stacks(void **state)
 	execed(fixture, CHILD, "nginx");
 	process_table_set_rules(fixture->table, &rules);
 	assert_string_equal(find(fixture, PARENT)->name, "shop");
-	assert_false(find(fixture, PARENT)->without_stacks);
+	assert_int_equal(find(fixture, PARENT)->excluded, 0);
 	assert_string_equal(find(fixture, CHILD)->name, "nginx");
-	assert_true(find(fixture, CHILD)->without_stacks);
-	assert_true(find(fixture, PARENT)->without_waits);
+	assert_int_equal(find(fixture, CHILD)->excluded, 1);
+	assert_false(find(fixture, CHILD)->unprofiled);
 
-	/* Waits have another rule. */
-	rules.with_waits = with_stacks;
-	rules.with_stacks = NULL;
-	rules.take_waits = true;
+	/* Another source has a rule too: no source profiles nginx. */
+	rules.sources[1] = (struct process_source){ .names = pythons, .excluded_flag = 2 };
 	process_table_set_rules(fixture->table, &rules);
-	assert_false(find(fixture, PARENT)->without_waits);
-	assert_true(find(fixture, CHILD)->without_waits);
-	assert_false(find(fixture, CHILD)->without_stacks);
+	assert_int_equal(find(fixture, PARENT)->excluded, 0);
+	assert_false(find(fixture, PARENT)->unprofiled);
+	assert_int_equal(find(fixture, CHILD)->excluded, 3);
+	assert_true(find(fixture, CHILD)->unprofiled);
+
+	/* A fork has the rules of its parent. */
+	forked(fixture, CHILD, CHILD + 1);
+	assert_int_equal(find(fixture, CHILD + 1)->excluded, 3);
+	assert_true(find(fixture, CHILD + 1)->unprofiled);
 
 	/* and back: the name at exec was kept */
 	process_table_set_rules(fixture->table, &(struct process_rules){});
 	assert_string_equal(find(fixture, PARENT)->name, "python3.11");
-	assert_false(find(fixture, CHILD)->without_stacks);
+	assert_int_equal(find(fixture, CHILD)->excluded, 0);
+	assert_false(find(fixture, CHILD)->unprofiled);
 }
 
 int main(void)
@@ -396,7 +403,7 @@ int main(void)
 		TEST(labels_are_read_once_for_processes_of_the_same_cgroups),
 		TEST(labels_of_a_process_that_changed_its_cgroup_are_not_cached),
 		TEST(a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent),
-		TEST(rules_rename_services_and_exclude_stacks),
+		TEST(rules_rename_services_and_exclude_processes_from_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

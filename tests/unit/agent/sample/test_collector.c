@@ -7,6 +7,9 @@
 
 #define PID 5000001u
 
+/* The flag of a source that excludes processes. */
+#define EXCLUDED 1
+
 struct fixture {
 	struct executable_cache *executables;
 	struct string_table *strings;
@@ -35,10 +38,14 @@ static int setup_with(void **state, bool keep_cpus_apart)
 			.executables = fixture->executables,
 			.strings = fixture->strings,
 			.frames = fixture->frames,
-			.on_cpu_period_ns = 10101010,
-			.keep_cpus_apart = keep_cpus_apart,
 		},
 		&fixture->collector));
+	*collector_fold(fixture->collector, EVENT_ON_CPU) = (struct event_fold){
+		.period_ns = 10101010,
+		.keep_cpus_apart = keep_cpus_apart,
+		.excluded_flag = EXCLUDED,
+		.counts_excluded = true,
+	};
 	*state = fixture;
 	return 0;
 }
@@ -134,6 +141,68 @@ static void a_sample_becomes_a_row_of_its_slot_with_its_definitions(void **state
 	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
 	assert_int_equal(window.stacks[0].n_frames, 2);
 	assert_int_equal(window.stacks[0].frames[0].address, 0x500);
+}
+
+static void a_type_without_a_fold_has_a_row_with_the_value_of_each_sample(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(1234567890, 77);
+	struct window window;
+
+	sample.event_type = EVENT_MEM_ALLOC;
+	sample.value = 4096;
+	add_full(fixture, sample, 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.rows[0].slot, 123);
+	assert_int_equal(window.rows[0].value, 4096);
+	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
+	assert_int_equal(window.series[0].type, EVENT_MEM_ALLOC);
+	assert_int_equal(window.series[0].period_ns, 0);
+}
+
+/* Counts the rows that are ready when the window closes. */
+static void double_rows(void *arg, struct window_row *rows)
+{
+	for (size_t i = 0; i < *(size_t *)arg; i++)
+		rows[i].value *= 2;
+}
+
+static int add_two_rows(void *arg, struct collector *collector, const struct folded_sample *sample)
+{
+	size_t *n_rows = arg;
+	size_t index;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct window_row row = sample->row;
+
+		row.value += i;
+		assert_ok(collector_add_row(collector, &row, &index));
+		assert_int_equal(index, (*n_rows)++);
+	}
+	return 0;
+}
+
+static void a_fold_may_add_several_rows_and_change_them_before_the_window_closes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(0, 77);
+	struct window window;
+	size_t n_rows = 0;
+
+	*collector_fold(fixture->collector, EVENT_RDMA) = (struct event_fold){
+		.add = add_two_rows,
+		.finish = double_rows,
+		.arg = &n_rows,
+	};
+	sample.event_type = EVENT_RDMA;
+	sample.value = 10;
+	add_full(fixture, sample, 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 2);
+	assert_int_equal(window.rows[0].value, 20);
+	assert_int_equal(window.rows[1].value, 22);
+	assert_int_equal(window.n_series, 1);
 }
 
 static const char *name_of_row(const struct window *window, size_t row)
@@ -339,7 +408,8 @@ static void a_stack_of_an_excluded_process_is_known_to_others(void **state)
 	size_t offset;
 
 	assert_ok(pattern_new("^other$", false, message, sizeof(message), &offset, &nobody));
-	rules.with_stacks = nobody;
+	rules.sources[0] = (struct process_source){ .names = nobody, .excluded_flag = EXCLUDED };
+	rules.n_sources = 1;
 	process_table_set_rules(fixture->processes, &rules);
 	add_full(fixture, sample_at(0, 77), 0x500);
 	other.pid = other.tid = PID + 1;
@@ -397,6 +467,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sample_becomes_a_row_of_its_slot_with_its_definitions),
+		TEST(a_type_without_a_fold_has_a_row_with_the_value_of_each_sample),
+		TEST(a_fold_may_add_several_rows_and_change_them_before_the_window_closes),
 		TEST(an_exec_without_an_event_is_noticed_by_the_next_sample),
 		TEST(an_exec_that_was_reported_is_not_missed),
 		TEST(a_hash_refers_to_the_stack_that_was_sent_in_full),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sample/collector.h"
+#include "agent/event/off_cpu/wait_rows.h"
 
+#include "bpf/abi/mapping.h"
 #include "common/frame.h"
 #include "common/limits.h"
 #include "tests/support/unit.h"
@@ -15,13 +16,14 @@ struct fixture {
 	struct kernel_layout kernel;
 	struct frame_resolver *frames;
 	struct collector *collector;
+	struct wait_rows rows;
 	uint64_t sequence;
 };
 
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct process_rules rules = { .take_waits = true };
+	const struct process_rules rules = {};
 
 	assert_non_null(fixture);
 	assert_ok(executable_cache_new(100, &fixture->executables));
@@ -36,10 +38,9 @@ static int setup(void **state)
 			.executables = fixture->executables,
 			.strings = fixture->strings,
 			.frames = fixture->frames,
-			.on_cpu_period_ns = 10101010,
-			.keep_wait_cpus_apart = true,
 		},
 		&fixture->collector));
+	assert_ok(wait_rows_init(&fixture->rows, fixture->collector, true));
 	*state = fixture;
 	return 0;
 }
@@ -48,6 +49,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
+	wait_rows_release(&fixture->rows, fixture->collector);
 	collector_free(fixture->collector);
 	frame_resolver_free(fixture->frames);
 	process_table_free(fixture->processes);
@@ -277,10 +279,16 @@ static void frames_are_found_by_hash_for_two_more_windows(void **state)
 static void waits_of_an_excluded_process_have_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct process_rules none = { .take_waits = false };
+	scoped(pattern_freep) struct pattern *nobody = NULL;
+	struct process_rules rules = { .n_sources = 1 };
 	struct window window;
+	char message[64];
+	size_t offset;
 
-	process_table_set_rules(fixture->processes, &none);
+	assert_ok(pattern_new("^nobody$", false, message, sizeof(message), &offset, &nobody));
+	rules.sources[0] = (struct process_source){ .names = nobody,
+						    .excluded_flag = ABI_PROCESS_WITHOUT_OFF_CPU };
+	process_table_set_rules(fixture->processes, &rules);
 	define(fixture, 1);
 	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
 	window = close_window(fixture);

@@ -2,7 +2,7 @@
 /*
  * A tick may be late but never early. It is overdue half a period after its time.
  */
-#include "agent/cpu/tick_account.h"
+#include "agent/event/on_cpu/tick_account.h"
 
 /*
  * Periods of time that may be carried from one update to the next, in either direction. The

@@ -3,7 +3,7 @@
  * The timer has a fixed period, not a frequency: the kernel then keeps the ticks on a grid, each
  * tick stands for the same time, and missing ticks can be counted.
  */
-#include "agent/cpu/on_cpu.h"
+#include "agent/event/on_cpu/cpu_timers.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/cpu/cpu_times.h"
-#include "agent/cpu/tick_account.h"
+#include "agent/event/on_cpu/cpu_times.h"
+#include "agent/event/on_cpu/tick_account.h"
 #include "common/log.h"
 #include "common/vec.h"
 
@@ -35,46 +35,46 @@ struct timer {
 
 VEC_DEFINE(timer_vec, struct timer);
 
-struct on_cpu {
+struct cpu_timers {
 	uint64_t period_ns;
 	int program_fd;
 	uint64_t looked_ns;
 	bool found_dead;
 	bool stopped;
-	struct timer_vec timers;
+	struct timer_vec all;
 };
 
-int on_cpu_new(int program_fd, uint64_t period_ns, struct on_cpu **ret_on_cpu)
+int cpu_timers_new(int program_fd, uint64_t period_ns, struct cpu_timers **ret_timers)
 {
-	struct on_cpu *on_cpu = calloc(1, sizeof(*on_cpu));
+	struct cpu_timers *timers = calloc(1, sizeof(*timers));
 
-	if (!on_cpu)
+	if (!timers)
 		return -ENOMEM;
-	on_cpu->program_fd = program_fd;
-	on_cpu->period_ns = period_ns;
-	*ret_on_cpu = on_cpu;
+	timers->program_fd = program_fd;
+	timers->period_ns = period_ns;
+	*ret_timers = timers;
 	return 0;
 }
 
-struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
+struct cpu_timers *cpu_timers_free(struct cpu_timers *timers)
 {
-	if (!on_cpu)
+	if (!timers)
 		return NULL;
-	for (size_t i = 0; i < on_cpu->timers.count; i++)
-		scoped_close(&on_cpu->timers.items[i].fd);
-	vec_release(&on_cpu->timers);
-	free(on_cpu);
+	for (size_t i = 0; i < timers->all.count; i++)
+		scoped_close(&timers->all.items[i].fd);
+	vec_release(&timers->all);
+	free(timers);
 	return NULL;
 }
 
-static struct timer *find_timer(struct on_cpu *on_cpu, uint32_t cpu)
+static struct timer *find_timer(struct cpu_timers *timers, uint32_t cpu)
 {
 	/* Usually all CPUs are sampled and each timer's index is its CPU number. */
-	if (cpu < on_cpu->timers.count && on_cpu->timers.items[cpu].cpu == cpu)
-		return &on_cpu->timers.items[cpu];
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		if (on_cpu->timers.items[i].cpu == cpu)
-			return &on_cpu->timers.items[i];
+	if (cpu < timers->all.count && timers->all.items[cpu].cpu == cpu)
+		return &timers->all.items[cpu];
+	for (size_t i = 0; i < timers->all.count; i++) {
+		if (timers->all.items[i].cpu == cpu)
+			return &timers->all.items[i];
 	}
 	return NULL;
 }
@@ -88,7 +88,7 @@ static void take_times(void *arg, uint32_t cpu, const struct cpu_times *times)
 }
 
 static struct tick_reading reading_of(const struct timer *timer,
-				      const struct on_cpu_received *received, size_t n_received)
+				      const struct cpu_timers_received *received, size_t n_received)
 {
 	struct tick_reading reading = {
 		.enabled_ns = timer->enabled_ns,
@@ -139,15 +139,16 @@ static int read_clock(struct timer *timer)
 	return 0;
 }
 
-static void end_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
+static void end_timer(struct cpu_timers *timers, struct timer *timer,
+		      const struct cpu_timers_look *look)
 {
 	struct tick_reading reading;
 
 	(void)ioctl(timer->fd, PERF_EVENT_IOC_DISABLE, 0);
 	(void)read_clock(timer);
 	reading = reading_of(timer, look->received, look->n_received);
-	tick_account_end(&timer->account, on_cpu->period_ns, &reading);
-	timer->ended_clock += timer->enabled_ns / on_cpu->period_ns;
+	tick_account_end(&timer->account, timers->period_ns, &reading);
+	timer->ended_clock += timer->enabled_ns / timers->period_ns;
 	/*
 	 * If the CPU was offline and is online again, the event's own clock shows when it went
 	 * offline.
@@ -159,13 +160,14 @@ static void end_timer(struct on_cpu *on_cpu, struct timer *timer, const struct o
 	timer->fd = -1;
 }
 
-static int start_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
+static int start_timer(struct cpu_timers *timers, struct timer *timer,
+		       const struct cpu_timers_look *look)
 {
 	struct tick_reading reading;
 	int fd;
 
 	reading = reading_of(timer, look->received, look->n_received);
-	fd = open_event(timer->cpu, on_cpu->period_ns, on_cpu->program_fd);
+	fd = open_event(timer->cpu, timers->period_ns, timers->program_fd);
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0; /* the CPU went offline meanwhile */
 	if (fd < 0)
@@ -179,53 +181,53 @@ static int start_timer(struct on_cpu *on_cpu, struct timer *timer, const struct 
 	return 1;
 }
 
-static int mark_seen(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+static int mark_seen(struct cpu_timers *timers, const struct cpu_timers_look *look)
 {
-	for (size_t i = 0; i < on_cpu->timers.count; i++)
-		on_cpu->timers.items[i].seen = false;
+	for (size_t i = 0; i < timers->all.count; i++)
+		timers->all.items[i].seen = false;
 	for (size_t i = 0; i < look->n_cpus; i++) {
-		struct timer *timer = find_timer(on_cpu, look->cpus[i]);
+		struct timer *timer = find_timer(timers, look->cpus[i]);
 		struct timer added = {
 			.fd = -1,
 			.cpu = look->cpus[i],
 			.seen = true,
 			/* Before the first look no CPU had to be covered. */
-			.unwatched_ns = on_cpu->looked_ns ? on_cpu->looked_ns : look->now_ns,
+			.unwatched_ns = timers->looked_ns ? timers->looked_ns : look->now_ns,
 		};
 		int r = 0;
 
 		if (timer)
 			timer->seen = true;
 		else
-			r = vec_push(&on_cpu->timers, added);
+			r = vec_push(&timers->all, added);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+int cpu_timers_follow(struct cpu_timers *timers, const struct cpu_timers_look *look)
 {
 	int started = 0;
 	int failure = 0;
 	int r;
 
-	if (on_cpu->stopped)
+	if (timers->stopped)
 		return 0;
-	on_cpu->found_dead = false;
-	r = mark_seen(on_cpu, look);
+	timers->found_dead = false;
+	r = mark_seen(timers, look);
 	if (r == 0)
-		r = cpu_times_read(take_times, on_cpu);
+		r = cpu_times_read(take_times, timers);
 	if (r < 0)
 		return log_error_errno(r, "cannot read the times of CPUs from '/proc/stat': %m");
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		struct timer *timer = &on_cpu->timers.items[i];
+	for (size_t i = 0; i < timers->all.count; i++) {
+		struct timer *timer = &timers->all.items[i];
 
 		if (timer->fd >= 0 && (timer->suspect || timer->stood_still || !timer->seen))
-			end_timer(on_cpu, timer, look);
+			end_timer(timers, timer, look);
 		if (!timer->seen)
 			timer->unwatched_ns = look->now_ns;
-		r = timer->fd < 0 && timer->seen ? start_timer(on_cpu, timer, look) : 0;
+		r = timer->fd < 0 && timer->seen ? start_timer(timers, timer, look) : 0;
 		if (r < 0 && failure == 0)
 			failure = log_error_errno(
 				r,
@@ -234,15 +236,15 @@ int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
 				timer->cpu);
 		started += r > 0;
 	}
-	on_cpu->looked_ns = look->now_ns;
+	timers->looked_ns = look->now_ns;
 	return failure < 0 ? failure : started;
 }
 
-void on_cpu_unchanged(struct on_cpu *on_cpu, uint64_t now_ns)
+void cpu_timers_unchanged(struct cpu_timers *timers, uint64_t now_ns)
 {
-	on_cpu->looked_ns = now_ns;
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		struct timer *timer = &on_cpu->timers.items[i];
+	timers->looked_ns = now_ns;
+	for (size_t i = 0; i < timers->all.count; i++) {
+		struct timer *timer = &timers->all.items[i];
 
 		if (timer->fd >= 0)
 			continue;
@@ -253,83 +255,84 @@ void on_cpu_unchanged(struct on_cpu *on_cpu, uint64_t now_ns)
 	}
 }
 
-void on_cpu_suspect(struct on_cpu *on_cpu, uint32_t cpu)
+void cpu_timers_suspect(struct cpu_timers *timers, uint32_t cpu)
 {
-	struct timer *timer = find_timer(on_cpu, cpu);
+	struct timer *timer = find_timer(timers, cpu);
 
 	if (timer)
 		timer->suspect = true;
 }
 
-bool on_cpu_found_dead(struct on_cpu *on_cpu)
+bool cpu_timers_found_dead(struct cpu_timers *timers)
 {
-	bool found = on_cpu->found_dead;
+	bool found = timers->found_dead;
 
-	on_cpu->found_dead = false;
+	timers->found_dead = false;
 	return found;
 }
 
-void on_cpu_pause(struct on_cpu *on_cpu)
+void cpu_timers_pause(struct cpu_timers *timers)
 {
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		if (on_cpu->timers.items[i].fd >= 0)
-			(void)ioctl(on_cpu->timers.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < timers->all.count; i++) {
+		if (timers->all.items[i].fd >= 0)
+			(void)ioctl(timers->all.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
 }
 
-int on_cpu_change_period(struct on_cpu *on_cpu, uint64_t period_ns, const struct on_cpu_look *look)
+int cpu_timers_change_period(struct cpu_timers *timers, uint64_t period_ns,
+			     const struct cpu_timers_look *look)
 {
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		if (on_cpu->timers.items[i].fd >= 0)
-			end_timer(on_cpu, &on_cpu->timers.items[i], look);
+	for (size_t i = 0; i < timers->all.count; i++) {
+		if (timers->all.items[i].fd >= 0)
+			end_timer(timers, &timers->all.items[i], look);
 	}
-	on_cpu->period_ns = period_ns;
-	return on_cpu_follow(on_cpu, look);
+	timers->period_ns = period_ns;
+	return cpu_timers_follow(timers, look);
 }
 
-void on_cpu_stop(struct on_cpu *on_cpu)
+void cpu_timers_stop(struct cpu_timers *timers)
 {
-	on_cpu->stopped = true;
-	on_cpu_pause(on_cpu);
+	timers->stopped = true;
+	cpu_timers_pause(timers);
 }
 
-size_t on_cpu_count(const struct on_cpu *on_cpu)
+size_t cpu_timers_count(const struct cpu_timers *timers)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < on_cpu->timers.count; i++)
-		count += on_cpu->timers.items[i].fd >= 0;
+	for (size_t i = 0; i < timers->all.count; i++)
+		count += timers->all.items[i].fd >= 0;
 	return count;
 }
 
-void on_cpu_read_clocks(struct on_cpu *on_cpu)
+void cpu_timers_read_clocks(struct cpu_timers *timers)
 {
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		struct timer *timer = &on_cpu->timers.items[i];
+	for (size_t i = 0; i < timers->all.count; i++) {
+		struct timer *timer = &timers->all.items[i];
 
 		if (timer->fd >= 0 && read_clock(timer) < 0)
 			timer->stood_still = true;
 		if (timer->stood_still)
-			on_cpu->found_dead = !on_cpu->stopped;
+			timers->found_dead = !timers->stopped;
 	}
 }
 
-void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received,
-		    size_t n_received, struct on_cpu_ticks *ret_ticks)
+void cpu_timers_account(struct cpu_timers *timers, const struct cpu_timers_received *received,
+			size_t n_received, struct cpu_timers_ticks *ret_ticks)
 {
-	*ret_ticks = (struct on_cpu_ticks){};
+	*ret_ticks = (struct cpu_timers_ticks){};
 	/*
 	 * If /proc/stat cannot be read, missing ticks count as lost, which is better than counting
 	 * them as idle.
 	 */
-	(void)cpu_times_read(take_times, on_cpu);
-	for (size_t i = 0; i < on_cpu->timers.count; i++) {
-		struct timer *timer = &on_cpu->timers.items[i];
+	(void)cpu_times_read(take_times, timers);
+	for (size_t i = 0; i < timers->all.count; i++) {
+		struct timer *timer = &timers->all.items[i];
 		struct tick_reading reading = reading_of(timer, received, n_received);
 
 		if (timer->fd >= 0 && timer->cpu < n_received)
-			tick_account_update(&timer->account, on_cpu->period_ns, &reading);
-		ret_ticks->clock += timer->ended_clock + timer->enabled_ns / on_cpu->period_ns;
+			tick_account_update(&timer->account, timers->period_ns, &reading);
+		ret_ticks->clock += timer->ended_clock + timer->enabled_ns / timers->period_ns;
 		ret_ticks->expected += timer->account.expected;
 		ret_ticks->asleep += timer->account.asleep;
 		ret_ticks->stolen += timer->account.stolen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sample/skipped_waits.h"
+#include "agent/event/off_cpu/skipped_waits.h"
 
 static_assert(sizeof(struct wait_site_key) == 3 * sizeof(uint32_t), "keys are compared as bytes");
 

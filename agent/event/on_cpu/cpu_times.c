@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cpu/cpu_times.h"
+#include "agent/event/on_cpu/cpu_times.h"
 
 #include <inttypes.h>
 #include <stdio.h>

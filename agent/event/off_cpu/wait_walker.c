@@ -3,10 +3,10 @@
  * A walk is a file of the kernel (a task iterator). Reading it runs the BPF program once for each
  * thread of the host, and returns the records that the program wrote.
  */
-#include "agent/cpu/off_cpu.h"
+#include "agent/event/off_cpu/wait_walker.h"
 
 #include <stdlib.h>
-#include "agent/cpu/walk_thread.h"
+#include "agent/event/off_cpu/walk_thread.h"
 #include "common/log.h"
 
 /* Holds the beginning of an incomplete record, and the next bytes of the walk. */
@@ -31,53 +31,50 @@ struct walk {
 	int error;
 };
 
-struct off_cpu {
+struct wait_walker {
 	struct bpf_programs *programs;
 	struct walk_thread *thread;
-	struct off_cpu_stats stats;
+	struct wait_walker_stats stats;
 	struct walk walk;
 	uint8_t *buffer;
 };
 
-int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities,
-		  struct off_cpu **ret_off_cpu)
+int wait_walker_new(struct bpf_programs *programs, bool keep_capabilities,
+		    struct wait_walker **ret_walker)
 {
-	scoped(off_cpu_freep) struct off_cpu *off_cpu = calloc(1, sizeof(*off_cpu));
+	scoped(wait_walker_freep) struct wait_walker *walker = calloc(1, sizeof(*walker));
 	int r;
 
-	if (off_cpu)
-		off_cpu->buffer = malloc(BUFFER_BYTES);
-	if (!off_cpu || !off_cpu->buffer)
+	if (walker)
+		walker->buffer = malloc(BUFFER_BYTES);
+	if (!walker || !walker->buffer)
 		return log_error_errno(ENOMEM,
 				       "cannot make the buffer of walks: %m, not starting; raise "
 				       "the memory limit of the service or container");
-	off_cpu->programs = programs;
-	r = walk_thread_new(keep_capabilities, &off_cpu->thread);
+	walker->programs = programs;
+	r = walk_thread_new(keep_capabilities, &walker->thread);
 	if (r < 0)
 		return log_error_errno(r, "cannot start the thread that reads open waits: %m");
-	r = bpf_programs_attach_off_cpu(programs);
-	if (r < 0)
-		return r;
-	*ret_off_cpu = take_ptr(off_cpu);
+	*ret_walker = take_ptr(walker);
 	return 0;
 }
 
-struct off_cpu *off_cpu_free(struct off_cpu *off_cpu)
+struct wait_walker *wait_walker_free(struct wait_walker *walker)
 {
-	if (!off_cpu)
+	if (!walker)
 		return NULL;
-	walk_thread_free(off_cpu->thread);
-	free(off_cpu->buffer);
-	free(off_cpu);
+	walk_thread_free(walker->thread);
+	free(walker->buffer);
+	free(walker);
 	return NULL;
 }
 
-void off_cpu_stats(const struct off_cpu *off_cpu, struct off_cpu_stats *ret_stats)
+void wait_walker_stats(const struct wait_walker *walker, struct wait_walker_stats *ret_stats)
 {
-	*ret_stats = off_cpu->stats;
+	*ret_stats = walker->stats;
 }
 
-int off_cpu_next_record(struct bytes_view *view, const struct abi_sample **ret_sample)
+int wait_walker_next_record(struct bytes_view *view, const struct abi_sample **ret_sample)
 {
 	const struct abi_sample *sample = (const struct abi_sample *)view->data;
 	size_t size = sizeof(*sample);
@@ -108,18 +105,18 @@ int off_cpu_next_record(struct bytes_view *view, const struct abi_sample **ret_s
  * Passes all complete records of the buffer to @reader, and moves the rest to the buffer's
  * beginning.
  */
-static int hand_over(struct off_cpu *off_cpu, const struct off_cpu_reader *reader)
+static int hand_over(struct wait_walker *walker, const struct wait_walker_reader *reader)
 {
 	const struct bpf_record_functions *functions = &reader->functions;
-	struct walk *walk = &off_cpu->walk;
-	struct bytes_view view = { .data = off_cpu->buffer, .size = walk->n_bytes };
+	struct walk *walk = &walker->walk;
+	struct bytes_view view = { .data = walker->buffer, .size = walk->n_bytes };
 	const struct abi_sample *sample;
 	int r;
 
-	r = reader->before_records(functions->arg);
+	r = reader->before_records(reader->arg);
 	if (r < 0)
 		return r;
-	while ((r = off_cpu_next_record(&view, &sample)) > 0) {
+	while ((r = wait_walker_next_record(&view, &sample)) > 0) {
 		walk->n_waits += sample->value > 0;
 		if (sample->flags & ABI_SAMPLE_COPIED)
 			r = functions->stack_copy(functions->arg,
@@ -129,40 +126,40 @@ static int hand_over(struct off_cpu *off_cpu, const struct off_cpu_reader *reade
 		if (r < 0)
 			return r;
 	}
-	memmove(off_cpu->buffer, view.data, view.size);
+	memmove(walker->buffer, view.data, view.size);
 	walk->n_bytes = view.size;
 	return r;
 }
 
-static int take_bytes(struct off_cpu *off_cpu, const uint8_t *bytes, size_t n_bytes,
-		      const struct off_cpu_reader *reader)
+static int take_bytes(struct wait_walker *walker, const uint8_t *bytes, size_t n_bytes,
+		      const struct wait_walker_reader *reader)
 {
-	assert(n_bytes <= BUFFER_BYTES - off_cpu->walk.n_bytes);
-	memcpy(off_cpu->buffer + off_cpu->walk.n_bytes, bytes, n_bytes);
-	off_cpu->walk.n_bytes += n_bytes;
-	return hand_over(off_cpu, reader);
+	assert(n_bytes <= BUFFER_BYTES - walker->walk.n_bytes);
+	memcpy(walker->buffer + walker->walk.n_bytes, bytes, n_bytes);
+	walker->walk.n_bytes += n_bytes;
+	return hand_over(walker, reader);
 }
 
-static int finish_walk(struct off_cpu *off_cpu)
+static int finish_walk(struct wait_walker *walker)
 {
-	const struct walk walk = off_cpu->walk;
+	const struct walk walk = walker->walk;
 
-	off_cpu->walk = (struct walk){};
+	walker->walk = (struct walk){};
 	if (walk.is_late)
 		log_info("the walk over waiting threads continues");
 	if (walk.error < 0 || walk.n_bytes)
 		return walk.error < 0 ? walk.error : -EBADMSG;
 	if (walk.reports)
-		off_cpu->stats.open_waits = walk.n_waits;
+		walker->stats.open_waits = walk.n_waits;
 	return 0;
 }
 
-static void note_late(struct off_cpu *off_cpu)
+static void note_late(struct wait_walker *walker)
 {
-	if (off_cpu->walk.is_late)
+	if (walker->walk.is_late)
 		return;
-	off_cpu->walk.is_late = true;
-	off_cpu->stats.late_walks++;
+	walker->walk.is_late = true;
+	walker->stats.late_walks++;
 	log_warn("the walk over waiting threads hangs: the kernel waits for a page of a process's "
 		 "stack; open waits are reported when it continues");
 }
@@ -170,48 +167,61 @@ static void note_late(struct off_cpu *off_cpu)
 /*
  * Passes the records of the walk to @reader up to its end. -EINPROGRESS: the reading thread hangs.
  */
-static int continue_walk(struct off_cpu *off_cpu, const struct off_cpu_reader *reader)
+static int continue_walk(struct wait_walker *walker, const struct wait_walker_reader *reader)
 {
-	uint64_t patience_ns = off_cpu->walk.is_late ? 0 : WALK_PATIENCE_NS;
+	uint64_t patience_ns = walker->walk.is_late ? 0 : WALK_PATIENCE_NS;
 	const uint8_t *bytes;
 	ssize_t n_read;
 	int r;
 
 	for (;;) {
-		n_read = walk_thread_next(off_cpu->thread, patience_ns, &bytes);
-		off_cpu->stats.walk_cpu_ns = walk_thread_cpu_ns(off_cpu->thread);
+		n_read = walk_thread_next(walker->thread, patience_ns, &bytes);
+		walker->stats.walk_cpu_ns = walk_thread_cpu_ns(walker->thread);
 		if (n_read == 0)
-			return finish_walk(off_cpu);
+			return finish_walk(walker);
 		if (n_read == -EINPROGRESS)
-			note_late(off_cpu);
+			note_late(walker);
 		else if (n_read < 0)
-			off_cpu->walk = (struct walk){};
+			walker->walk = (struct walk){};
 		if (n_read < 0)
 			return (int)n_read;
-		r = off_cpu->walk.error < 0 ? 0
-					    : take_bytes(off_cpu, bytes, (size_t)n_read, reader);
+		r = walker->walk.error < 0 ? 0 : take_bytes(walker, bytes, (size_t)n_read, reader);
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0)
-			off_cpu->walk.error = r;
+			walker->walk.error = r;
 		patience_ns = WALK_PATIENCE_NS;
 	}
 }
 
-int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_reader *reader)
+/*
+ * The records have the format of the ring buffer and follow one another; a copied stack is followed
+ * by the next record directly after its stack_bytes.
+ */
+static int open_walk(struct bpf_programs *programs, bool reports)
+{
+	bool is_fast = bpf_programs_fd(programs, WAIT_WALK_PROGRAM) < 0;
+
+	__atomic_store_n(&bpf_programs_control(programs)->walk_reports, reports, __ATOMIC_RELAXED);
+	return bpf_programs_open_iterator(programs,
+					  is_fast ? WAIT_WALK_PROGRAM_FAST : WAIT_WALK_PROGRAM);
+}
+
+int wait_walker_walk(struct wait_walker *walker, bool reports,
+		     const struct wait_walker_reader *reader)
 {
 	int r = 0;
 
-	if (walk_thread_is_busy(off_cpu->thread))
-		r = continue_walk(off_cpu, reader);
+	if (walk_thread_is_busy(walker->thread))
+		r = continue_walk(walker, reader);
 	if (r == 0) {
-		int fd = bpf_programs_open_walk(off_cpu->programs, reports);
+		int fd = open_walk(walker->programs, reports);
 
 		if (fd < 0)
 			return fd;
-		walk_thread_begin_take(off_cpu->thread, fd);
-		off_cpu->walk.reports = reports;
-		r = continue_walk(off_cpu, reader);
+		walk_thread_begin_take(walker->thread, fd);
+		walker->walk.reports = reports;
+		r = continue_walk(walker, reader);
 	}
 	return r == -EINPROGRESS ? 0 : r;
 }

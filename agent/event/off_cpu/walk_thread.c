@@ -3,7 +3,7 @@
  * The thread and the caller use one buffer in turn: the thread fills it, the caller empties it, and
  * only then does the thread read again.
  */
-#include "agent/cpu/walk_thread.h"
+#include "agent/event/off_cpu/walk_thread.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sample/skipped_waits.h"
+#include "agent/event/off_cpu/skipped_waits.h"
 
 #include "tests/support/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cpu/walk_thread.h"
+#include "agent/event/off_cpu/walk_thread.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * No CPU of this machine is switched off: a timer that is suspected, or whose CPU is reported as
  * offline, is closed and opened in the same way.
  */
-#include "agent/cpu/on_cpu.h"
+#include "agent/event/on_cpu/cpu_timers.h"
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -18,9 +18,9 @@
 
 struct fixture {
 	struct cpu_vec cpus;
-	struct on_cpu_received received[MAX_CPUS];
+	struct cpu_timers_received received[MAX_CPUS];
 	int program_fd;
-	struct on_cpu *on_cpu;
+	struct cpu_timers *timers;
 };
 
 /* The program returns 0: the kernel then behaves as if there were no program. */
@@ -50,7 +50,7 @@ static int setup(void **state)
 	assert_in_range(fixture->cpus.items[fixture->cpus.count - 1], 0, MAX_CPUS - 1);
 	fixture->program_fd = load_program();
 	if (fixture->program_fd >= 0)
-		assert_ok(on_cpu_new(fixture->program_fd, PERIOD_NS, &fixture->on_cpu));
+		assert_ok(cpu_timers_new(fixture->program_fd, PERIOD_NS, &fixture->timers));
 	*state = fixture;
 	return 0;
 }
@@ -59,7 +59,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	on_cpu_free(fixture->on_cpu);
+	cpu_timers_free(fixture->timers);
 	if (fixture->program_fd >= 0)
 		close(fixture->program_fd);
 	vec_release(&fixture->cpus);
@@ -78,13 +78,13 @@ static uint64_t now_ns(void)
 /* Reports the first @n_cpus CPUs of the host as online. */
 static int follow(struct fixture *fixture, size_t n_cpus)
 {
-	return on_cpu_follow(fixture->on_cpu, &(struct on_cpu_look){
-						      .now_ns = now_ns(),
-						      .cpus = fixture->cpus.items,
-						      .n_cpus = n_cpus,
-						      .received = fixture->received,
-						      .n_received = MAX_CPUS,
-					      });
+	return cpu_timers_follow(fixture->timers, &(struct cpu_timers_look){
+							  .now_ns = now_ns(),
+							  .cpus = fixture->cpus.items,
+							  .n_cpus = n_cpus,
+							  .received = fixture->received,
+							  .n_received = MAX_CPUS,
+						  });
 }
 
 static void need_program(const struct fixture *fixture)
@@ -95,12 +95,12 @@ static void need_program(const struct fixture *fixture)
 	skip();
 }
 
-static struct on_cpu_ticks account(struct fixture *fixture)
+static struct cpu_timers_ticks account(struct fixture *fixture)
 {
-	struct on_cpu_ticks ticks;
+	struct cpu_timers_ticks ticks;
 
-	on_cpu_read_clocks(fixture->on_cpu);
-	on_cpu_account(fixture->on_cpu, fixture->received, MAX_CPUS, &ticks);
+	cpu_timers_read_clocks(fixture->timers);
+	cpu_timers_account(fixture->timers, fixture->received, MAX_CPUS, &ticks);
 	assert_int_equal(ticks.expected, ticks.asleep + ticks.stolen + ticks.missed);
 	return ticks;
 }
@@ -117,15 +117,15 @@ static void wait_for_expected(struct fixture *fixture, uint64_t expected)
 static void an_offline_cpu_expects_no_ticks_until_it_is_online_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct on_cpu_ticks offline, back;
+	struct cpu_timers_ticks offline, back;
 
 	need_program(fixture);
 	assert_int_equal(follow(fixture, 1), 1);
-	assert_int_equal(on_cpu_count(fixture->on_cpu), 1);
+	assert_int_equal(cpu_timers_count(fixture->timers), 1);
 	wait_for_expected(fixture, 10);
 
 	assert_int_equal(follow(fixture, 0), 0);
-	assert_int_equal(on_cpu_count(fixture->on_cpu), 0);
+	assert_int_equal(cpu_timers_count(fixture->timers), 0);
 	offline = account(fixture);
 	assert_true(offline.expected >= 10);
 	assert_int_equal(offline.expected, offline.clock);
@@ -136,7 +136,7 @@ static void an_offline_cpu_expects_no_ticks_until_it_is_online_again(void **stat
 	 * A look found the CPU still offline. The time from then until the next look may not be
 	 * covered.
 	 */
-	on_cpu_unchanged(fixture->on_cpu, now_ns() - NSEC_PER_MSEC);
+	cpu_timers_unchanged(fixture->timers, now_ns() - NSEC_PER_MSEC);
 	assert_int_equal(follow(fixture, 1), 1);
 	back = account(fixture);
 	assert_in_range(back.uncovered_ns, NSEC_PER_MSEC, NSEC_PER_SEC);
@@ -148,16 +148,16 @@ static void a_suspect_timer_is_reopened_and_no_period_is_lost_or_counted_twice(v
 {
 	struct fixture *fixture = *state;
 	uint64_t began_ns = now_ns();
-	struct on_cpu_ticks ticks;
+	struct cpu_timers_ticks ticks;
 	uint64_t took_ns;
 
 	need_program(fixture);
 	assert_int_equal(follow(fixture, 1), 1);
 	for (uint64_t round = 1; round <= 5; round++) {
 		wait_for_expected(fixture, 4 * round);
-		on_cpu_suspect(fixture->on_cpu, fixture->cpus.items[0]);
+		cpu_timers_suspect(fixture->timers, fixture->cpus.items[0]);
 		assert_int_equal(follow(fixture, 1), 1);
-		assert_int_equal(on_cpu_count(fixture->on_cpu), 1);
+		assert_int_equal(cpu_timers_count(fixture->timers), 1);
 	}
 	ticks = account(fixture);
 	took_ns = now_ns() - began_ns;
@@ -178,18 +178,18 @@ static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **stat
 	need_program(fixture);
 	assert_int_equal(follow(fixture, 1), 1);
 	wait_for_expected(fixture, 2);
-	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	assert_false(cpu_timers_found_dead(fixture->timers));
 	/*
 	 * A clock that is read twice within its resolution, or that did not advance between two
 	 * readings, would count as standing still. Neither happens here.
 	 */
 	wait_for_expected(fixture, 4);
-	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	assert_false(cpu_timers_found_dead(fixture->timers));
 	/* A stopped agent still reads the clocks of events that it ended itself. */
-	on_cpu_stop(fixture->on_cpu);
-	on_cpu_read_clocks(fixture->on_cpu);
-	on_cpu_read_clocks(fixture->on_cpu);
-	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	cpu_timers_stop(fixture->timers);
+	cpu_timers_read_clocks(fixture->timers);
+	cpu_timers_read_clocks(fixture->timers);
+	assert_false(cpu_timers_found_dead(fixture->timers));
 	assert_int_equal(follow(fixture, 1), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cpu/off_cpu.h"
+#include "agent/event/off_cpu/wait_walker.h"
 
 #include <stddef.h>
 
@@ -45,14 +45,14 @@ static void records_follow_one_another(void **state)
 	struct bytes_view view = fill(*state);
 	const struct abi_sample *sample;
 
-	assert_int_equal(off_cpu_next_record(&view, &sample), HEADER_BYTES);
+	assert_int_equal(wait_walker_next_record(&view, &sample), HEADER_BYTES);
 	assert_int_equal(sample->tid, 1);
-	assert_int_equal(off_cpu_next_record(&view, &sample), COPY_BYTES + 256);
+	assert_int_equal(wait_walker_next_record(&view, &sample), COPY_BYTES + 256);
 	assert_int_equal(sample->tid, 2);
 	assert_int_equal(((const struct abi_stack_copy *)sample)->stack_bytes, 256);
-	assert_int_equal(off_cpu_next_record(&view, &sample), HEADER_BYTES);
+	assert_int_equal(wait_walker_next_record(&view, &sample), HEADER_BYTES);
 	assert_int_equal(sample->tid, 3);
-	assert_int_equal(off_cpu_next_record(&view, &sample), 0);
+	assert_int_equal(wait_walker_next_record(&view, &sample), 0);
 }
 
 static void an_incomplete_record_waits_for_its_rest(void **state)
@@ -65,7 +65,7 @@ static void an_incomplete_record_waits_for_its_rest(void **state)
 		size_t taken = 0;
 		int r;
 
-		while ((r = off_cpu_next_record(&view, &sample)) > 0)
+		while ((r = wait_walker_next_record(&view, &sample)) > 0)
 			taken += (size_t)r;
 		assert_int_equal(r, 0);
 		assert_int_equal(taken + view.size, size);
@@ -80,13 +80,13 @@ static void records_that_no_walk_writes_are_refused(void **state)
 	const struct abi_sample *sample;
 
 	copy->header.flags = ABI_SAMPLE_FULL;
-	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
+	assert_errno(wait_walker_next_record(&view, &sample), -EBADMSG);
 	copy->header.flags = ABI_SAMPLE_WITH_WAIT;
-	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
+	assert_errno(wait_walker_next_record(&view, &sample), -EBADMSG);
 	copy->header.flags = ABI_SAMPLE_COPIED;
 	copy->stack_bytes = ABI_WALKED_STACK_BYTES + 1;
 	view.size = RECORDS_BYTES;
-	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
+	assert_errno(wait_walker_next_record(&view, &sample), -EBADMSG);
 }
 
 int main(void)

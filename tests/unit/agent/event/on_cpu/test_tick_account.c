@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cpu/tick_account.h"
+#include "agent/event/on_cpu/tick_account.h"
 
 #include "tests/support/unit.h"
 
