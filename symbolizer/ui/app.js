@@ -18,7 +18,7 @@ import { showFleet, showUnresolvedOfFleet } from "./fleet.js";
 import { formatShare, formatValue } from "./format.js";
 import { listenToControls, listenToDivider, showControls, TOTAL } from "./header.js";
 import { listenToKeys } from "./keys.js";
-import { Backoff, showNames } from "./names.js";
+import { Backoff, showLosses, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
 import { pickerItems } from "./ranking.js";
@@ -196,9 +196,9 @@ async function show(page, selection, answer) {
 		showNothing(page, selection, answer.description, page.services.length > 0 || (await fetchHosts()).length > 0);
 		return;
 	}
-	const { tree, stats, wait_ms } = answer;
+	const { tree, stats, wait_ms, description } = answer;
 	const isSame = isSameSelection(page.profile?.selection, selection);
-	page.profile = { tree, selection, event: selection.event, stats, wait_ms,
+	page.profile = { tree, selection, event: selection.event, stats, wait_ms, description,
 		seconds: stats["covered-s"] || Math.max(1, selection.until - selection.since) };
 	page.fleet = null;
 	if (!isSame || unresolvedWithin(page.profile, 0) === 0)
@@ -227,12 +227,13 @@ function render(page) {
 	if (!tree) {
 		for (const id of ["stats", "legend"])
 			$(id).replaceChildren();
-		for (const id of ["names", "crumbs", "unresolved"])
+		for (const id of ["names", "losses", "crumbs", "unresolved"])
 			$(id).hidden = true;
 		$("match").textContent = "";
 		page.table.clear();
 		return;
 	}
+	showLosses($("losses"), page.profile.description ?? "");
 	showUnresolved(page);
 	showZoom(page);
 }

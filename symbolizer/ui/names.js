@@ -89,3 +89,14 @@ export function showNames(line, { unsymbolized, whole, stats, areListed }, backo
 	line.classList.toggle("waiting", pending > 0 && !backoff.isOver);
 	line.hidden = !missing && pending === 0;
 }
+
+/*
+ * Shows what an answer lacks, such as samples that were lost. @description: the server's parts, joined by "; ". showNames()
+ * shows symbol tables that are being made.
+ */
+export function showLosses(line, description) {
+	const text = description.split("; ").filter((part) => part && !part.startsWith("the symbol tables of")).join("; ");
+
+	line.textContent = text && `${text[0].toUpperCase()}${text.slice(1)}.`;
+	line.hidden = !text;
+}

@@ -68,6 +68,8 @@ jq -e '.DESCRIPTION | contains("lower frequency")' "$work/shares.json" >/dev/nul
 jq -e '.DESCRIPTION | test("host .e2e-host. has reduced sampling.*on-CPU [0-9.]+ of 1000 Hz")' "$work/shares.json" >/dev/null ||
 	fail "the answer does not name the host and its reduction: $(jq .DESCRIPTION "$work/shares.json")"
 expect_at_least "microseconds at the lower frequency" "$(jq .debug.reduced "$work/shares.json")" 1000000
+expect_at_least "seconds at the lower frequency" "$(jq .debug.losses.frequency_lowered_s "$work/shares.json")" 3
+expect_at_least "steps to keep the budget" "$(jq .debug.losses.budget_steps "$work/shares.json")" 1
 host_label() { curl -sS -m 10 "$server_url/v1/hosts" | jq -r '.hosts[] | select(.name == "e2e-host") | .labels["agent.reduced"] // ""'; }
 say "the host is reduced: $(host_label)"
 host_label | grep -E 'on-CPU [0-9.]+ of 1000 Hz' || fail "the host list does not have the frequency"

@@ -69,3 +69,13 @@ void server_message_print_no_data(const char *message, enum event_type type)
 		(void)bytes_append_text(&out, "; agents collect " COLLECTED_EVENTS);
 	(void)fprintf(stderr, "%.*s\n", (int)out.size, (const char *)out.data);
 }
+
+void server_message_print_note(const char *message)
+{
+	scoped_bytes struct bytes out = BYTES_INIT(MIB);
+
+	if (!message[0])
+		return;
+	server_message_append(&out, message);
+	(void)fprintf(stderr, "note: %.*s\n", (int)out.size, (const char *)out.data);
+}

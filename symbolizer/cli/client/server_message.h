@@ -17,3 +17,6 @@ void server_message_append(struct bytes *out, const char *message);
  * they collect.
  */
 void server_message_print_no_data(const char *message, enum event_type type);
+
+/* Prints to stderr what is missing in an answer with data. Prints nothing if @message is empty. */
+void server_message_print_note(const char *message);

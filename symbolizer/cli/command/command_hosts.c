@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* hearth hosts: lists the hosts and the time of their last batch. */
+/* hearth hosts: lists the hosts, the time of their last batch, and what they lost lately. */
 
 #include "symbolizer/cli/client/list_answer.h"
 #include "symbolizer/cli/command/command.h"
@@ -21,7 +21,8 @@ static const struct argp_child children[] = { { &connection_argp, 0, NULL, 0 }, 
 static const struct argp hosts_argp = {
 	.parser = parse,
 	.children = children,
-	.doc = "Lists the hosts that sent samples.",
+	.doc = "Lists the hosts that sent samples, and what their agents lost in the last 15 "
+	       "minutes.",
 };
 
 static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
@@ -41,7 +42,7 @@ enum exit_code command_hosts(int argc, char **argv)
 		return EXIT_USAGE;
 	if (client_new(&options, &client) < 0)
 		return EXIT_ERROR;
-	return list_print(&options, client, "/v1/hosts", "hosts",
+	return list_print(&options, client, "/v1/hosts?last=15m", "hosts",
 			  "no host has sent samples to this server yet; run hearth-agent on one",
 			  format_hosts);
 }

@@ -177,6 +177,7 @@ static enum exit_code print_answer(const json_t *answer, const struct sum_option
 					     options->selection->event);
 		return EXIT_NO_DATA;
 	}
+	server_message_print_note(list_text(answer, "message"));
 	r = sum_text_write(answer, options, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the server's answer: %m");

@@ -185,6 +185,7 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 {
 	scoped(json_freep) json_t *root = NULL;
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
+	const char *description;
 	const json_t *result;
 	int r;
 
@@ -192,15 +193,12 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	result = json_object_get(root, "result");
 	if (!result)
 		return -EBADMSG;
-	if (!json_is_array(json_object_get(result, "functions"))) {
-		const char *description = json_string_value(json_object_get(root, "DESCRIPTION"));
-
-		if (!description)
-			description = json_string_value(json_object_get(root, "message"));
-		(void)snprintf(ret_description, description_size, "%s",
-			       description ? description : "");
+	description = json_string_value(json_object_get(root, "DESCRIPTION"));
+	if (!description)
+		description = json_string_value(json_object_get(root, "message"));
+	(void)snprintf(ret_description, description_size, "%s", description ? description : "");
+	if (!json_is_array(json_object_get(result, "functions")))
 		return 0;
-	}
 
 	tree = calloc(1, sizeof(*tree));
 	if (!tree)

@@ -44,8 +44,8 @@ struct call_tree {
 
 /*
  * Reads the answer of /v1/flame or ProfileTracing with format "columns". Returns 1 and sets
- * *ret_tree; 0 if the answer holds no profile, and writes the server's reason to @ret_description
- * (of @description_size bytes); -EBADMSG if it is not such an answer; -ENOMEM.
+ * *ret_tree, or 0 if the answer holds no profile. Both write the server's message (what is missing,
+ * and why) to @ret_description, of @description_size bytes. -EBADMSG: not such an answer; -ENOMEM.
  */
 int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 			  char *ret_description, size_t description_size);

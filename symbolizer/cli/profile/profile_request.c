@@ -14,6 +14,9 @@
 /* Far more than the filters that people write. */
 #define MAX_REQUEST_BYTES MIB
 
+/* The server's message has at most 1535 bytes. */
+#define DESCRIPTION_SIZE 2048
+
 /* The server accepts 32 KiB for the request line and headers, many proxies only 8 KiB. */
 #define MAX_PATH_BYTES (8 * KIB)
 
@@ -100,7 +103,7 @@ int profile_fetch_tree(struct client *client, const struct selection_options *se
 		       uint32_t max_nodes, struct call_tree **ret_tree)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	char description[1024];
+	char description[DESCRIPTION_SIZE];
 	int r;
 
 	r = fetch_columns(client, selection, max_nodes, &answer);
@@ -113,5 +116,7 @@ int profile_fetch_tree(struct client *client, const struct selection_options *se
 			r, "the answer is no profile (%m); is this a hearth-symbolizer?");
 	if (r == 0)
 		server_message_print_no_data(description, selection->event);
+	else
+		server_message_print_note(description);
 	return r;
 }

@@ -47,6 +47,19 @@ test("reasons for missing names are sorted by their share", async () => {
 		[["symbols are being read", 7], ["only a stripped file on the server", 5]]);
 });
 
+test("losses are a sentence without the symbol tables that another line shows", async () => {
+	const shown = (description) => call("names", `(() => {
+		const line = { textContent: "before", hidden: false };
+		m.showLosses(line, ${JSON.stringify(description)});
+		return [line.textContent, line.hidden];
+	})()`);
+
+	assert.deepEqual(await shown(""), ["", true]);
+	assert.deepEqual(await shown("the symbol tables of 2 executables are being made: ask again"), ["", true]);
+	assert.deepEqual(await shown("no agent ran on host 'a' from x to y; the symbol tables of 1 executables are being made; 3 lost"),
+		["No agent ran on host 'a' from x to y; 3 lost.", false]);
+});
+
 test("values are formatted for people", async () => {
 	const cases = [
 		["formatTime(0)", "0 µs"], ["formatTime(999)", "999 µs"], ["formatTime(1000)", "1 ms"], ["formatTime(10101)", "10.1 ms"],

@@ -45,11 +45,38 @@ static void long_labels_are_wrapped(void **state)
 	bytes_release(&out);
 }
 
+/* Half a percent of the samples is not worth a line. */
+static void losses_above_a_threshold_have_a_line(void **state)
+{
+	static const char lossy[] = "[{\"name\":\"a\",\"labels\":{},\"clock_offset_ms\":-12500,"
+				    "\"losses\":{\"samples\":1000,\"ticks_sampled\":969,"
+				    "\"ticks_lost_ring_full\":31,\"stacks_cut\":120,\"gap_s\":95,"
+				    "\"batches_missing\":2,\"frequency_lowered_s\":60}},"
+				    "{\"name\":\"b\",\"labels\":{},\"clock_offset_ms\":-40,"
+				    "\"losses\":{\"samples\":1000,\"ticks_sampled\":995,"
+				    "\"ticks_lost_ring_full\":5,\"stacks_cut\":90,\"gap_s\":0}}]";
+	scoped(json_freep) json_t *rows = json_loads(lossy, 0, NULL);
+	struct bytes out = BYTES_INIT(4 * KIB);
+	const char *text;
+
+	(void)state;
+	host_text_write(rows, 1000, INT16_MAX, &out);
+	assert_ok(bytes_append_byte(&out, 0));
+	text = (const char *)out.data;
+	assert_non_null(strstr(text, "\n  in the last 15 minutes: 3.1 % of the samples lost in the "
+				     "ring buffer; 12 % of the stacks end early; no agent for "
+				     "95 s; 2 batches missing; frequency lowered for 60 s; its "
+				     "clock is 12.5 s behind the server's\nb "));
+	assert_null(strstr(strstr(text, "\nb "), "in the last"));
+	bytes_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_fit_80_columns_and_names_keep_their_ends),
 		cmocka_unit_test(long_labels_are_wrapped),
+		cmocka_unit_test(losses_above_a_threshold_have_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

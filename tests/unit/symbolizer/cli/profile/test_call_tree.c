@@ -61,6 +61,28 @@ static void the_part_without_names_is_read_from_the_figures_of_the_answer(void *
 	}
 }
 
+static void the_message_of_an_answer_with_a_profile_is_returned(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "\"DESCRIPTION\":\"3 % lost\"", "3 % lost" },
+		{ "\"message\":\"a gap\"", "a gap" },
+		{ "\"message\":\"\"", "" },
+		{ "\"debug\":null", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(call_tree_freep) struct call_tree *tree = NULL;
+		char answer[4096], description[64] = "before";
+
+		(void)snprintf(answer, sizeof(answer), "{\"result\":%s,%s}", PROFILE_FIXTURE_RESULT,
+			       cases[i][0]);
+		assert_int_equal(
+			profile_fixture_parse(answer, &tree, description, sizeof(description)), 1);
+		assert_string_equal(description, cases[i][1]);
+	}
+}
+
 static void the_reason_for_an_answer_without_a_profile_is_returned(void **state)
 {
 	static const char *const results[] = {
@@ -142,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_converted_to_nodes_with_depths_and_ends),
 		cmocka_unit_test(the_part_without_names_is_read_from_the_figures_of_the_answer),
+		cmocka_unit_test(the_message_of_an_answer_with_a_profile_is_returned),
 		cmocka_unit_test(the_reason_for_an_answer_without_a_profile_is_returned),
 		cmocka_unit_test(invalid_profiles_are_refused),
 		cmocka_unit_test(a_single_root_is_a_profile),
