@@ -10,6 +10,9 @@
  * them. */
 #define WARM_UP_REQUESTS 16
 
+/* One of so many agents continues an epoch that the server does not know. */
+#define FORGOTTEN_OF 50
+
 /* Longest pause of the loop. */
 #define MAX_PAUSE_NS (50 * NSEC_PER_MSEC)
 
@@ -82,6 +85,7 @@ static void init_agents(struct fleet *fleet)
 					   .due_ns = now_ns(),
 					   .own_executables_pct = options->own_executables_pct,
 					   .retry_pct = options->retry_pct,
+					   .server_forgot = i % FORGOTTEN_OF == FORGOTTEN_OF - 1,
 				   });
 	}
 }

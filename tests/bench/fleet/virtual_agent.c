@@ -34,7 +34,8 @@ void virtual_agent_init(struct virtual_agent *agent, const struct virtual_agent_
 {
 	*agent = (struct virtual_agent){
 		.position = options->position,
-		.sends = options->position > 0 ? AGENT_SENDS_START : AGENT_SENDS_BATCH,
+		.sends = options->position > 0 && !options->server_forgot ? AGENT_SENDS_START
+									  : AGENT_SENDS_BATCH,
 		.retry_pct = options->retry_pct,
 		.body = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES),
 		.supplement = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES),

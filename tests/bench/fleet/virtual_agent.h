@@ -57,6 +57,8 @@ struct virtual_agent_options {
 	uint64_t due_ns; /* when the first batch is due, wall clock */
 	unsigned int own_executables_pct;
 	unsigned int retry_pct; /* of batches that are sent again although they were acknowledged */
+	/* It does not send earlier definitions first, as if the server had lost them. */
+	bool server_forgot;
 };
 
 void virtual_agent_init(struct virtual_agent *agent, const struct virtual_agent_options *options);

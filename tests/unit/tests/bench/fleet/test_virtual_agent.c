@@ -93,6 +93,27 @@ static void an_agent_that_starts_late_first_sends_the_definitions_before(void **
 	end(&talk);
 }
 
+static void an_agent_that_the_server_forgot_sends_its_batch_at_once(void **state)
+{
+	struct conversation talk = {};
+
+	(void)state;
+	begin(&talk, 1, 0);
+	virtual_agent_release(&talk.agent);
+	virtual_agent_init(&talk.agent, &(struct virtual_agent_options){
+						.index = 5,
+						.capture = talk.capture,
+						.position = 1,
+						.due_ns = DUE_NS,
+						.server_forgot = true,
+					});
+	assert_int_equal(virtual_agent_due_ns(&talk.agent), DUE_NS);
+	receive(&talk);
+	assert_int_equal(talk.batch.sequence, 1);
+	assert_int_equal(talk.batch.n_rows, 2);
+	end(&talk);
+}
+
 static void batches_follow_in_order_and_a_lap_is_a_new_epoch(void **state)
 {
 	struct conversation talk = {};
@@ -212,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_that_starts_late_first_sends_the_definitions_before),
+		cmocka_unit_test(an_agent_that_the_server_forgot_sends_its_batch_at_once),
 		cmocka_unit_test(batches_follow_in_order_and_a_lap_is_a_new_epoch),
 		cmocka_unit_test(unknown_numbers_are_defined_before_the_same_batch_is_sent_again),
 		cmocka_unit_test(a_refused_or_unanswered_batch_is_repeated_after_a_growing_pause),
