@@ -231,6 +231,8 @@ static int make_groups(struct query *query)
 	const struct series_group_options options = {
 		.total = query->selection.total,
 		.fold_threads = request->fold_threads || query->unresolved,
+		/* Paths of files are those of one process, and a state ends with its process. */
+		.per_process = query->unresolved || is_state_type(request->type),
 		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
 	};
 

@@ -8,10 +8,15 @@
 #include "symbolizer/flame/label.h"
 #include "symbolizer/query/filter/tags.h"
 
+/* Compared byte by byte: without padding. */
 struct group_key {
-	uint64_t process;
-	uint32_t levels[SERIES_GROUP_MAX_LEVELS + 1]; /* 1 + string_id; 0: no such level */
+	uint64_t process; /* 0: any with the same paths */
+	uint64_t path_set;
+	uint32_t main_executable;
+	uint32_t levels[SERIES_GROUP_MAX_LEVELS]; /* 1 + string_id; 0: no such level */
 };
+
+static_assert(sizeof(struct group_key) == 32, "no padding");
 
 static int add_level(struct series_group *group, struct tree *tree, const char *text)
 {
@@ -91,23 +96,35 @@ static int describe_group(const struct store_series *series,
 	return 0;
 }
 
-static struct group_key key_of(const struct series_group *group)
+static struct group_key key_of(const struct series_group *group,
+			       const struct series_group_options *options)
 {
-	struct group_key key = { .process = group->process->id };
+	const struct store_process *process = group->process;
+	struct group_key key = {};
 
+	if (options->per_process)
+		key.process = process->id;
+	/* Labels of frames depend on the process, except in the kernel. */
+	if (!options->total && !process->kernel_thread) {
+		key.main_executable = process->main_executable;
+		key.path_set = process->path_set;
+		if (process->path_set == 0 || process->main_executable == 0)
+			key.process = process->id;
+	}
 	for (uint32_t i = 0; i < group->n_levels; i++)
 		key.levels[i] = group->levels[i] + 1;
 	return key;
 }
 
+/* Finds or adds the group with @key. */
 static int number_group(struct series_groups *groups, struct hash_table *numbers,
-			const struct series_group *group, uint32_t *ret_number)
+			const struct group_key *key, const struct series_group *group,
+			uint32_t *ret_number)
 {
-	struct group_key key = key_of(group);
 	void *value;
 	int r;
 
-	r = hash_table_insert(numbers, &key, &value);
+	r = hash_table_insert(numbers, key, &value);
 	if (r < 0)
 		return r;
 	if (r > 0) {
@@ -137,11 +154,13 @@ int series_groups_make(const struct store_series *series, size_t n_series,
 
 	for (size_t i = 0; i < n_series; i++) {
 		struct series_group group;
+		struct group_key key;
 
 		r = describe_group(&series[i], options, tree, &group);
 		if (r < 0)
 			return r;
-		r = number_group(&groups, numbers, &group, &groups.group_of_series[i]);
+		key = key_of(&group, options);
+		r = number_group(&groups, numbers, &key, &group, &groups.group_of_series[i]);
 		if (r < 0)
 			return r;
 	}

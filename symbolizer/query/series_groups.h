@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * The levels of the tree between the root and the frames. Series of one process that have the same
- * levels are one group:
+ * The levels of the tree between the root and the frames. Series with the same levels are one group
+ * if their processes run the same main executable and map files from the same paths: a service on a
+ * hundred hosts has the groups of one host, so that each of its stacks is added to the tree once.
+ * The levels are:
  *
  *   [g] tag=value     only with group_by
  *   [p] process       for the main thread; in Total for every thread
@@ -18,6 +20,7 @@
 #define SERIES_GROUP_MAX_LEVELS 3
 
 struct series_group {
+	/* One of its processes: frames have the same labels in all. */
 	const struct store_process *process;
 	string_id levels[SERIES_GROUP_MAX_LEVELS];
 	uint32_t n_levels;
@@ -26,6 +29,7 @@ struct series_group {
 struct series_group_options {
 	bool total;
 	bool fold_threads;
+	bool per_process;     /* a group has series of one process only */
 	const char *group_by; /* a known tag; NULL: no [g] level */
 };
 

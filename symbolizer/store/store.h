@@ -75,6 +75,8 @@ struct store_process {
 	uint32_t pid;
 	uint64_t start_time_ns;
 	uint32_t main_executable; /* store id, 0 unknown */
+	/* Handle: processes with the same one map all files from the same paths. 0 unknown. */
+	uint64_t path_set;
 	bool kernel_thread;
 	bool without_stacks;
 	struct label *labels;

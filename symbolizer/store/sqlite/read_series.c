@@ -185,6 +185,7 @@ static int load_process(struct series_search *search, uint32_t id,
 		.pid = (uint32_t)sqlite3_column_int64(row, 4),
 		.start_time_ns = (uint64_t)sqlite3_column_int64(row, 5),
 		.main_executable = (uint32_t)sqlite3_column_int64(row, 6),
+		.path_set = (uint64_t)sqlite3_column_int64(row, 9),
 		.kernel_thread = flags & PROCESS_KERNEL_THREAD,
 		.without_stacks = flags & PROCESS_WITHOUT_STACKS,
 	};
