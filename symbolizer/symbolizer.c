@@ -361,13 +361,9 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
 
 void symbolizer_prune(struct symbolizer *symbolizer)
 {
-	uint64_t now_ns = clock_wall_ns(symbolizer->clock);
 	size_t n_days = 0;
-	int r;
+	int r = sqlite_store_retain(symbolizer->store, &n_days);
 
-	if (now_ns <= symbolizer->retention_ns)
-		return;
-	r = sqlite_store_prune(symbolizer->store, now_ns - symbolizer->retention_ns, &n_days);
 	if (n_days > 0)
 		log_info("removed the samples of %zu days, which are beyond the retention", n_days);
 	if (r < 0)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store operations, opening and retention. One thread writes groups of batches. Readers come
+ * The store operations and opening. One thread writes groups of batches. Readers come
  * from a pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
  * (store_state.h) is rebuilt from the files when the store is opened.
  */
 
-#include "symbolizer/store/sqlite/sqlite_store.h"
+#include "symbolizer/store/sqlite/sqlite_store_private.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,8 +17,6 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "symbolizer/store/sqlite/read.h"
-#include "symbolizer/store/sqlite/node_cache.h"
-#include "symbolizer/store/sqlite/write.h"
 
 /* Batches in one commit. At one batch per agent and 5 s, 256 in 40 ms are 32 000 agents. */
 #define GROUP_MAX_BATCHES 256
@@ -35,24 +32,6 @@
 
 /* Space that store_check() requires: more than a batch needs in the WAL. */
 #define CHECK_BYTES (256 * KIB)
-
-struct sqlite_store {
-	struct store store;
-	char *folder;
-	int folder_fd; /* holds the lock */
-	struct store_identity identity;
-	struct store_state *state;
-	struct reader_pool *readers;
-	struct node_cache *nodes;
-	pthread_mutex_t write_lock; /* of @writer, for a group of batches or retention */
-	struct sqlite_writer *writer;
-	struct write_queue *queue;
-};
-
-static struct sqlite_store *sqlite_store_of(struct store *store)
-{
-	return container_of(store, struct sqlite_store, store);
-}
 
 static struct reader reader_for(struct store *store, enum reader_kind kind)
 {
@@ -444,6 +423,7 @@ static int load_state(struct sqlite_store *self)
 	r = find_day_files(self);
 	if (r < 0)
 		return r;
+	retention_begin(self);
 	r = load_series_hosts(self, hearth);
 	if (r < 0)
 		return r;
@@ -499,72 +479,5 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 	if (r < 0)
 		return r;
 	*ret_store = take_ptr(store);
-	return 0;
-}
-
-/* Also removes the WAL and its index, which a new file of this name must not find. */
-static int remove_day_file(const struct sqlite_store *self, day_number day)
-{
-	static const char *const suffixes[] = { "", "-wal", "-shm" };
-	char name[DAY_FILE_NAME_SIZE];
-	int r = 0;
-
-	day_file_name(day, name);
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && r == 0; i++) {
-		char path[DAY_FILE_NAME_SIZE + 8];
-
-		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
-		if (unlinkat(self->folder_fd, path, 0) < 0 && errno != ENOENT)
-			r = -errno;
-	}
-	return r;
-}
-
-/*
- * Takes the day out of the list before its file is removed, so that no reader opens it. If the
- * file cannot be removed, the day returns to the list for the next retention run.
- */
-static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
-{
-	char name[DAY_FILE_NAME_SIZE];
-	int r;
-
-	store_state_take_day(self->state, entry->day);
-	connection_set_close_days(&self->writer->connections);
-	reader_pool_close_stale(self->readers);
-	r = remove_day_file(self, entry->day);
-	day_file_name(entry->day, name);
-	if (r < 0 && faccessat(self->folder_fd, name, F_OK, 0) == 0)
-		(void)store_state_set_day(self->state, entry->day, &entry->total);
-	return r;
-}
-
-int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed)
-{
-	struct sqlite_store *self = sqlite_store_of(store);
-	day_number end = day_of_wall_ns(before_wall_ns);
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct day_entry *days = NULL;
-	size_t n_days = 0;
-	size_t removed = 0;
-	int r;
-
-	assert(store->operations == &sqlite_operations);
-	r = arena_new(MIB, &arena);
-	if (r < 0)
-		return r;
-	(void)pthread_mutex_lock(&self->write_lock);
-	if (end > 0)
-		r = store_state_days(self->state, 0, end - 1, arena, &days, &n_days);
-	for (size_t i = 0; i < n_days; i++) {
-		int error = prune_day(self, &days[i]);
-
-		removed += error == 0;
-		r = r < 0 ? r : error;
-	}
-	(void)pthread_mutex_unlock(&self->write_lock);
-	if (r < 0)
-		return r;
-	*ret_removed = removed;
 	return 0;
 }

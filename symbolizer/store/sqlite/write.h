@@ -23,6 +23,7 @@
 #include "symbolizer/store/sqlite/codec.h"
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/sqlite/counter_names.h"
+#include "symbolizer/store/sqlite/trusted_clock.h"
 #include "symbolizer/store/write_queue.h"
 
 /*
@@ -84,6 +85,7 @@ struct sqlite_writer {
 	int last_error;
 	_Atomic uint64_t n_stacks, n_processes, n_too_old; /* for statistics */
 	_Atomic uint64_t retention_ns;                     /* 0: none */
+	struct trusted_clock trusted;
 };
 
 int sqlite_writer_new(const char *folder, const struct store_identity *identity,

@@ -111,7 +111,7 @@ static int write_new_batch(struct write *write, const struct write_days *days, u
 /* Retention would remove it at once, and its duplicates could not be recognized. */
 static bool is_too_old(const struct sqlite_writer *writer, const struct write_days *days)
 {
-	uint64_t now = clock_wall_ns(writer->clock);
+	uint64_t now = trusted_clock_now(&writer->trusted, writer->clock);
 	uint64_t retention_ns = writer->retention_ns;
 
 	return retention_ns != 0 && now > retention_ns &&
@@ -244,6 +244,9 @@ size_t sqlite_writer_write_group(struct sqlite_writer *writer, struct store_writ
 	write_group_commit(writer, hearth, writes, n_written);
 	for (size_t i = 0; i < n_written; i++) {
 		writer->n_too_old += writes[i]->result == STORE_TOO_OLD;
+		if (writes[i]->result == STORE_STORED)
+			writer->trusted.batch_ns =
+				MAX(writer->trusted.batch_ns, writes[i]->batch->closed_wall_ns);
 		log_change(writer, writes[i]->result);
 	}
 	return n_written;

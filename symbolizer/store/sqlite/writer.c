@@ -100,7 +100,7 @@ static int find_expired(struct sqlite_db *hearth, uint64_t before_ns, int64_t *r
 
 void sqlite_writer_expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth)
 {
-	uint64_t now = clock_wall_ns(writer->clock);
+	uint64_t now = trusted_clock_now(&writer->trusted, writer->clock);
 	int64_t epoch;
 	int r = 1;
 

@@ -14,6 +14,16 @@ struct test_clock test_clock_at(uint64_t wall_ns)
 	};
 }
 
+void advance_clock(struct store *store, struct test_clock *clock, uint64_t wall_ns)
+{
+	while (clock->wall_ns < wall_ns) {
+		size_t removed;
+
+		clock->wall_ns = MIN(wall_ns, clock->wall_ns + 12 * 3600 * NSEC_PER_SEC);
+		assert_ok(sqlite_store_retain(store, &removed));
+	}
+}
+
 struct store *open_store(const char *folder, const struct test_clock *clock)
 {
 	struct store *store = NULL;

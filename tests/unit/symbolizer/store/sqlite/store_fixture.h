@@ -24,6 +24,9 @@ struct test_clock {
 
 struct test_clock test_clock_at(uint64_t wall_ns);
 
+/* Sets the clock in steps, as time passes: the store doubts a clock that jumps by days. */
+void advance_clock(struct store *store, struct test_clock *clock, uint64_t wall_ns);
+
 struct store *open_store(const char *folder, const struct test_clock *clock);
 
 /*

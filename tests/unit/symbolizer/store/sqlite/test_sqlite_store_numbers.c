@@ -128,12 +128,12 @@ static void numbers_of_old_epochs_are_removed(void **state)
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	/* Seven days later the agent is known, and this batch extends that. */
-	clock.wall_ns = NOON + 7 * day;
+	advance_clock(store, &clock, NOON + 7 * day);
 	assert_int_equal(write_batch(store, batch_at(2, NOON + day, false)), STORE_STORED);
-	clock.wall_ns = NOON + 14 * day;
+	advance_clock(store, &clock, NOON + 14 * day);
 	assert_int_equal(write_batch(store, batch_at(3, NOON + 2 * day, false)), STORE_STORED);
 	/* A batch of another agent makes the writer remove old epochs. */
-	clock.wall_ns = NOON + 23 * day;
+	advance_clock(store, &clock, NOON + 23 * day);
 	builder = batch_builder_new(2, EPOCH, 1, NOON, NOON + NSEC_PER_SEC);
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 	assert_int_equal(write_batch_in(store, "default", batch_at(4, NOON + 3 * day, false), arena,
@@ -173,7 +173,7 @@ static void old_epochs_are_removed_a_few_per_batch(void **state)
 		assert_int_equal(write_batch(store, batch_builder_new(agent, EPOCH, 1, NOON,
 								      NOON + NSEC_PER_SEC)),
 				 STORE_STORED);
-	clock.wall_ns = NOON + UINT64_C(9 * 24 * 3600) * NSEC_PER_SEC;
+	advance_clock(store, &clock, NOON + UINT64_C(9 * 24 * 3600) * NSEC_PER_SEC);
 	for (size_t i = 0; i < ARRAY_SIZE(left_after); i++) {
 		assert_int_equal(write_batch(store, batch_builder_new(1, EPOCH, 1 + i, NOON,
 								      NOON + NSEC_PER_SEC)),
