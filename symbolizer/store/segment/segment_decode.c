@@ -102,11 +102,23 @@ static int decompress(struct segment_codec *codec, struct bytes_view in, uint8_t
 	return ZSTD_isError(written) || written != size ? -EBADMSG : 0;
 }
 
+/* Loops without branches, which the compiler vectorizes. */
+static void spread_plane(const uint8_t *restrict bytes, unsigned int plane,
+			 uint64_t *restrict values, size_t count)
+{
+	if (plane == 0) {
+		for (size_t i = 0; i < count; i++)
+			values[i] = bytes[i];
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		values[i] |= (uint64_t)bytes[i] << (8 * plane);
+}
+
 static int add_plane(struct open_segment *open, struct bytes_view in, unsigned int plane,
 		     uint64_t *values, size_t count)
 {
 	struct bytes *buffer = &open->codec->plane;
-	const uint8_t *bytes;
 	int r;
 
 	bytes_clear(buffer);
@@ -116,9 +128,7 @@ static int add_plane(struct open_segment *open, struct bytes_view in, unsigned i
 	r = decompress(open->codec, in, buffer->data, count);
 	if (r < 0)
 		return r;
-	bytes = buffer->data;
-	for (size_t i = 0; i < count; i++)
-		values[i] |= (uint64_t)bytes[i] << (8 * plane);
+	spread_plane(buffer->data, plane, values, count);
 	return 0;
 }
 
@@ -211,14 +221,22 @@ static int check_references(const struct column_layout *layout, const struct seg
 			    const uint64_t *values)
 {
 	size_t count = segment->count[layout->table];
+	uint64_t highest = 0, above_row = 0;
 
-	if (layout->reference == REFERENCE_NUMBER)
+	if (layout->reference == REFERENCE_NUMBER || count == 0)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!segment_value_is_valid(layout, segment->count, i, values[i]))
-			return -EBADMSG;
+		highest = MAX(highest, values[i]);
+		above_row |= values[i] > i;
 	}
-	return 0;
+	switch (layout->reference) {
+	case REFERENCE_ROW_OF:
+		return highest < segment->count[layout->target] ? 0 : -EBADMSG;
+	case REFERENCE_MAYBE:
+		return highest <= segment->count[layout->target] ? 0 : -EBADMSG;
+	default:
+		return above_row ? -EBADMSG : 0;
+	}
 }
 
 static int decode_column(struct open_segment *open, enum segment_column column, bool wanted)

@@ -47,24 +47,6 @@ extern const struct column_layout segment_columns[SEGMENT_COLUMN_COUNT];
 
 struct table_layout segment_table_layout(enum segment_table table);
 
-/* Whether @value, in row @row, is a valid value of the column in a segment with these @counts. */
-static inline bool segment_value_is_valid(const struct column_layout *layout,
-					  const size_t counts[SEGMENT_TABLE_COUNT], uint64_t row,
-					  uint64_t value)
-{
-	switch (layout->reference) {
-	case REFERENCE_ROW_OF:
-		return value < counts[layout->target];
-	case REFERENCE_MAYBE:
-		return value <= counts[layout->target];
-	case REFERENCE_EARLIER:
-		return value <= row;
-	case REFERENCE_NUMBER:
-		break;
-	}
-	return true;
-}
-
 /* Predicts the frames of nodes, for CODING_CHILD. */
 struct frame_predictor {
 	uint64_t *latest; /* [frames + 1] by frame of the parent + 1: latest child's frame + 1 */
