@@ -64,6 +64,7 @@ MAY_INCLUDE = {
     "symbolizer/store": ["common"],
     # Pure functions of bytes, which an engine uses.
     "symbolizer/store/segment": ["common"],
+    "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/sqlite", "common"],

@@ -46,6 +46,12 @@ enum segment_kind {
 
 /* Class of objects that are code objects. Others have an enum executable_id_kind. */
 #define SEGMENT_CODE_OBJECT 128
+/* Class of objects that are only a name, for frames of format 1. ID: the key of the name. */
+#define SEGMENT_NAMED_FRAME 129
+
+/* Bits of PROCESS_FLAGS. */
+#define SEGMENT_KERNEL_THREAD  1u
+#define SEGMENT_WITHOUT_STACKS 2u
 
 enum segment_table {
 #define TABLE(table) SEGMENT_##table,

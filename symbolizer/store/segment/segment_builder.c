@@ -74,29 +74,24 @@ int segment_builder_add(struct segment_builder *builder, enum segment_table tabl
 			const uint64_t *values, uint64_t *ret_row)
 {
 	struct builder_table *table = &builder->tables[table_id];
-	uint64_t *row = NULL;
 	uint64_t index = table->count;
-	int r;
+	uint64_t *row = NULL;
+	int r = 1;
 
 	assert(table_id != SEGMENT_TEXT);
-	if (table->rows) {
-		row = hash_table_find(table->rows, values);
-		if (row) {
-			index = *row;
-		} else {
-			r = append_row(table, values);
-			if (r < 0)
-				return r;
-			r = hash_table_insert(table->rows, values, (void **)&row);
-			if (r < 0)
-				return r;
-			*row = index;
-		}
-	} else {
+	if (table->rows)
+		r = hash_table_insert(table->rows, values, (void **)&row);
+	if (r > 0) {
 		r = append_row(table, values);
-		if (r < 0)
-			return r;
+		if (r < 0 && row)
+			(void)hash_table_remove(table->rows, values);
+		else if (row)
+			*row = index;
+	} else if (r == 0) {
+		index = *row;
 	}
+	if (r < 0)
+		return r;
 	if (ret_row)
 		*ret_row = index;
 	return 0;

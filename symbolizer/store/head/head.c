@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All numbers of a batch are checked before the first row is added, so that a batch with unknown
+ * numbers changes nothing. Rows are sorted by series, so the segment and the series are looked up
+ * once for each run of rows.
+ */
+
+#include "symbolizer/store/head/head.h"
+
+#include <string.h>
+
+#include "common/scoped.h"
+#include "common/string_table.h"
+#include "symbolizer/store/head/head_private.h"
+
+struct agent_key {
+	struct hash128 agent;
+	uint64_t epoch;
+};
+
+struct agent_entry {
+	struct numbers *numbers;
+	uint64_t order; /* identifies the entry for the lanes; increases with each new one */
+	uint64_t used;  /* number of the last batch */
+};
+
+/* One segment. Names are IDs of head->names. */
+struct segment_key {
+	uint64_t range; /* slot / slots_per_segment */
+	string_id tenant, service, event, unit;
+	uint32_t event_kind, zero;
+};
+
+struct head {
+	struct head_options options;
+	struct hash_table *agents; /* struct agent_key -> struct agent_entry */
+	struct hash_table *lanes;  /* struct segment_key -> struct lane */
+	struct string_table *names;
+	uint64_t n_batches, n_agents;
+};
+
+/* Texts of tenants, services and event types. Far fewer exist. */
+#define MAX_NAME_BYTES (16 * MIB)
+
+int head_new(const struct head_options *options, struct head **ret_head)
+{
+	scoped(head_freep) struct head *head = calloc(1, sizeof(*head));
+
+	if (!head)
+		return -ENOMEM;
+	head->options = *options;
+	if (hash_table_new(sizeof(struct agent_key), sizeof(struct agent_entry), 0, &head->agents) <
+		    0 ||
+	    hash_table_new(sizeof(struct segment_key), sizeof(struct lane), 0, &head->lanes) < 0 ||
+	    string_table_new(MAX_NAME_BYTES, &head->names) < 0)
+		return -ENOMEM;
+	*ret_head = take_ptr(head);
+	return 0;
+}
+
+static void lane_release(struct lane *lane)
+{
+	lane->builder = segment_builder_free(lane->builder);
+	lane->rows = hash_table_free(lane->rows);
+}
+
+struct head *head_free(struct head *head)
+{
+	struct agent_entry *agent;
+	struct lane *lane;
+	size_t cursor = 0;
+
+	if (!head)
+		return NULL;
+	while (head->agents && hash_table_next(head->agents, &cursor, NULL, (void **)&agent))
+		(void)numbers_free(agent->numbers);
+	cursor = 0;
+	while (head->lanes && hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
+		lane_release(lane);
+	(void)hash_table_free(head->agents);
+	(void)hash_table_free(head->lanes);
+	(void)string_table_free(head->names);
+	free(head);
+	return NULL;
+}
+
+/* Drops the definitions of the epoch that was used least recently. */
+static void drop_agent(struct head *head)
+{
+	const struct agent_key *key;
+	struct agent_key oldest = {};
+	struct agent_entry *agent, *found = NULL;
+	uint64_t used = UINT64_MAX;
+	size_t cursor = 0;
+
+	while (hash_table_next(head->agents, &cursor, (const void **)&key, (void **)&agent)) {
+		if (agent->used >= used)
+			continue;
+		used = agent->used;
+		oldest = *key;
+	}
+	found = hash_table_find(head->agents, &oldest);
+	if (found)
+		(void)numbers_free(found->numbers);
+	(void)hash_table_remove(head->agents, &oldest);
+}
+
+static int find_agent(struct head *head, const struct batch *batch, struct agent_entry **ret_agent)
+{
+	const struct agent_key key = { .agent = batch->agent_id, .epoch = batch->epoch };
+	struct agent_entry *agent = hash_table_find(head->agents, &key);
+	struct numbers *numbers;
+	int r;
+
+	if (!agent) {
+		if (hash_table_count(head->agents) >= head->options.max_agents)
+			drop_agent(head);
+		r = numbers_new(head->options.max_numbers_bytes, &numbers);
+		if (r < 0)
+			return r;
+		r = hash_table_insert(head->agents, &key, (void **)&agent);
+		if (r < 0) {
+			(void)numbers_free(numbers);
+			return r;
+		}
+		*agent = (struct agent_entry){ .numbers = numbers, .order = ++head->n_agents };
+	}
+	agent->used = ++head->n_batches;
+	*ret_agent = agent;
+	return 0;
+}
+
+static int copy_list(const struct numbers_list *list, struct arena *arena, uint32_t **ret_numbers,
+		     size_t *ret_count)
+{
+	*ret_count = list->count;
+	*ret_numbers = arena_alloc_array(arena, list->count, sizeof(**ret_numbers));
+	if (!*ret_numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count; i++)
+		(*ret_numbers)[i] = list->items[i];
+	return 0;
+}
+
+/* The numbers of code objects are the last ones, because they have the highest bit. */
+static void split_objects(struct store_missing *missing)
+{
+	size_t n = 0;
+
+	while (n < missing->n_executables && !(missing->executables[n] & FRAME_CODE_OBJECT))
+		n++;
+	missing->code_objects = missing->executables + n;
+	missing->n_code_objects = missing->n_executables - n;
+	missing->n_executables = n;
+	for (size_t i = 0; i < missing->n_code_objects; i++)
+		missing->code_objects[i] &= ~FRAME_CODE_OBJECT;
+}
+
+static int return_missing(struct numbers_missing *missing, struct arena *arena,
+			  struct store_missing *ret_missing)
+{
+	struct store_missing result = {};
+	int r;
+
+	numbers_missing_sort(missing);
+	r = copy_list(&missing->stacks, arena, &result.stacks, &result.n_stacks);
+	if (r == 0)
+		r = copy_list(&missing->series, arena, &result.series, &result.n_series);
+	if (r == 0)
+		r = copy_list(&missing->processes, arena, &result.processes, &result.n_processes);
+	if (r == 0)
+		r = copy_list(&missing->objects, arena, &result.executables, &result.n_executables);
+	if (r < 0)
+		return r;
+	split_objects(&result);
+	*ret_missing = result;
+	return STORE_NEEDS_NUMBERS;
+}
+
+/* Learns definitions and checks the numbers of all rows. STORE_STORED: all are known. */
+static int prepare(struct head *head, struct agent_entry *agent, const struct batch *batch,
+		   struct arena *arena, struct store_missing *ret_missing)
+{
+	scoped(numbers_missing_release) struct numbers_missing missing = {};
+	int r;
+
+	r = numbers_learn(agent->numbers, batch, &missing);
+	if (r == -ENOSPC) {
+		/* The agent defines again those numbers that it still uses. */
+		(void)numbers_free(take_ptr(agent->numbers));
+		r = numbers_new(head->options.max_numbers_bytes, &agent->numbers);
+		agent->order = ++head->n_agents;
+		if (r == 0)
+			r = numbers_learn(agent->numbers, batch, &missing);
+	}
+	if (r == 0)
+		r = numbers_check_rows(agent->numbers, batch, &missing);
+	if (r < 0)
+		return r;
+	return numbers_missing_any(&missing) ? return_missing(&missing, arena, ret_missing)
+					     : STORE_STORED;
+}
+
+static int intern(struct head *head, const char *text, string_id *ret_id)
+{
+	return string_table_intern(head->names, text, strlen(text), ret_id);
+}
+
+static int add_head_row(struct head *head, const struct segment_key *key, struct lane *lane)
+{
+	const string_id names[] = { key->tenant, key->service, key->event, key->unit };
+	uint64_t values[] = { SEGMENT_SAMPLES, 0, 0, 0, 0, key->event_kind };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int r = segment_builder_text(
+			lane->builder, string_table_text(head->names, names[i]),
+			string_table_length(head->names, names[i]), &values[1 + i]);
+
+		if (r < 0)
+			return r;
+	}
+	return segment_builder_add(lane->builder, SEGMENT_HEAD, values, NULL);
+}
+
+static int find_lane(struct head *head, const struct segment_key *key, struct lane **ret_lane)
+{
+	struct lane lane = { .end_slot = (key->range + 1) * head->options.slots_per_segment };
+	struct lane *found = hash_table_find(head->lanes, key);
+	int r;
+
+	if (found) {
+		*ret_lane = found;
+		return 0;
+	}
+	r = segment_builder_new(&lane.builder);
+	if (r == 0)
+		r = hash_table_new(sizeof(struct lane_key), sizeof(uint64_t), 0, &lane.rows);
+	if (r == 0)
+		r = add_head_row(head, key, &lane);
+	if (r == 0)
+		r = hash_table_insert(head->lanes, key, (void **)&found);
+	if (r < 0) {
+		lane_release(&lane);
+		return r;
+	}
+	*found = lane;
+	*ret_lane = found;
+	return 0;
+}
+
+/* The segment of a series, without the range of time. 1, or 0: an empty definition. */
+static int segment_of(struct head *head, const struct numbers *numbers, const char *tenant,
+		      uint32_t number, struct segment_key *ret_key)
+{
+	const struct batch_series *series = numbers_series(numbers, number);
+	const struct numbers_process *process = numbers_process(numbers, series->process);
+	const struct event_type_info *known = event_type_info(series->type);
+	const struct batch_event_type *described = series->described;
+	struct segment_key key = {};
+	int r;
+
+	if (!process || (!described && !known))
+		return 0;
+	key.event_kind = described ? described->kind : known->kind;
+	r = intern(head, tenant, &key.tenant);
+	if (r == 0)
+		r = intern(head, process->process.name, &key.service);
+	if (r == 0)
+		r = intern(head, described ? described->name : known->name, &key.event);
+	if (r == 0)
+		r = intern(head, described ? described->unit : known->unit, &key.unit);
+	if (r < 0)
+		return r;
+	*ret_key = key;
+	return 1;
+}
+
+/* A run: rows of one series in one segment. */
+struct run {
+	struct lane *lane;
+	uint64_t series_row;
+	uint32_t series;
+	uint64_t end_slot; /* rows before it, and not before the range, belong to the segment */
+	uint64_t first_slot;
+	bool skipped; /* the series has an empty definition */
+};
+
+static int begin_run(struct head *head, const struct lane_agent *agent, const char *tenant,
+		     const struct batch_row *row, struct run *run)
+{
+	struct segment_key key;
+	int r = segment_of(head, agent->numbers, tenant, row->series, &key);
+
+	*run = (struct run){ .series = row->series, .skipped = r == 0, .end_slot = UINT64_MAX };
+	if (r <= 0)
+		return r;
+	key.range = row->slot / head->options.slots_per_segment;
+	r = find_lane(head, &key, &run->lane);
+	if (r == 0)
+		r = lane_add_series(run->lane, agent, row->series, &run->series_row);
+	run->first_slot = key.range * head->options.slots_per_segment;
+	run->end_slot = run->first_slot + head->options.slots_per_segment;
+	return r;
+}
+
+static int add_rows(struct head *head, const struct lane_agent *agent, const char *tenant,
+		    const struct batch *batch)
+{
+	struct run run = {};
+
+	for (uint32_t i = 0; i < batch->n_rows; i++) {
+		const struct batch_row *row = &batch->rows[i];
+		uint64_t values[] = { 0, row->slot, 0, row->value };
+		int r = 0;
+
+		if (i == 0 || row->series != run.series || row->slot >= run.end_slot ||
+		    row->slot < run.first_slot)
+			r = begin_run(head, agent, tenant, row, &run);
+		if (r == 0 && run.skipped)
+			continue;
+		values[0] = run.series_row;
+		if (r == 0 && row->stack)
+			r = lane_add_stack(run.lane, agent, row->stack, &values[2]);
+		if (r == 0)
+			r = segment_builder_add(run.lane->builder, SEGMENT_ROW, values, NULL);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int head_add(struct head *head, const char *tenant, const struct batch *batch, struct arena *arena,
+	     struct store_missing *ret_missing)
+{
+	struct agent_entry *agent;
+	int r;
+
+	if (head_bytes(head) >= head->options.max_bytes)
+		return -ENOSPC;
+	r = find_agent(head, batch, &agent);
+	if (r < 0)
+		return r;
+	r = prepare(head, agent, batch, arena, ret_missing);
+	if (r != STORE_STORED)
+		return r;
+	r = add_rows(head,
+		     &(struct lane_agent){ .id = batch->agent_id,
+					   .epoch = agent->order,
+					   .numbers = agent->numbers },
+		     tenant, batch);
+	/* A table of one segment is full in the middle of the batch. */
+	if (r == -ENOSPC)
+		r = -ENOMEM;
+	return r < 0 ? r : STORE_STORED;
+}
+
+int head_take(struct head *head, uint64_t before_slot, struct segment_builder **ret_builder)
+{
+	struct lane *lane;
+	size_t cursor = 0;
+
+	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane)) {
+		if (lane->end_slot > before_slot)
+			continue;
+		*ret_builder = take_ptr(lane->builder);
+		lane_release(lane);
+		hash_table_remove_at_cursor(head->lanes, &cursor);
+		return 1;
+	}
+	return 0;
+}
+
+size_t head_bytes(const struct head *head)
+{
+	size_t bytes = string_table_bytes(head->names);
+	struct lane *lane;
+	size_t cursor = 0;
+
+	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
+		bytes += segment_builder_bytes(lane->builder) + hash_table_memory_bytes(lane->rows);
+	return bytes;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The head: the rows of accepted batches, in memory, until they are written as segments.
+ *
+ * A batch's rows are added to one segment builder for each tenant, service, event type and range of
+ * time. Definitions are looked up by the numbers of the batch's agent (numbers.h), once for each
+ * segment that uses them: a further row costs two look-ups. Not thread-safe.
+ */
+
+#include "symbolizer/store/segment/segment_builder.h"
+#include "symbolizer/store/store.h"
+
+struct head;
+
+struct head_options {
+	uint64_t slots_per_segment;
+	size_t max_bytes;         /* of the rows and definitions of all segments */
+	size_t max_numbers_bytes; /* of the definitions of one agent */
+	size_t max_agents;        /* epochs with definitions; the oldest is dropped */
+};
+
+/* 0 or -ENOMEM. */
+int head_new(const struct head_options *options, struct head **ret_head);
+struct head *head_free(struct head *head);
+
+/*
+ * Adds the rows of @batch. STORE_STORED; STORE_NEEDS_NUMBERS: no row was added, and ret_missing, in
+ * @arena, has the numbers; -ENOSPC: no row was added, because the head is full: take its segments;
+ * -ENOMEM: a part of the rows may have been added.
+ */
+int head_add(struct head *head, const char *tenant, const struct batch *batch, struct arena *arena,
+	     struct store_missing *ret_missing);
+
+/*
+ * Takes a segment that has no slot from @before_slot on. The caller finishes and frees it. Rows of
+ * later batches in the same range make another segment. 1, or 0: there is none.
+ */
+int head_take(struct head *head, uint64_t before_slot, struct segment_builder **ret_builder);
+
+size_t head_bytes(const struct head *head);
+
+DEFINE_SCOPED(struct head *, head_free);

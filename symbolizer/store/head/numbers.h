@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The definitions of one agent in one epoch, by their numbers, in memory.
+ *
+ * Texts are copied. Stacks share a prefix tree, so that a stack with a new leaf takes one node. The
+ * numbers hold at most a fixed number of bytes. When they are full, the owner frees them, and the
+ * agent is asked again for those that its next batches use. Not thread-safe.
+ */
+
+#include "common/hash_table.h"
+#include "common/vec.h"
+#include "symbolizer/store/batch.h"
+
+struct numbers_node {
+	uint64_t address;
+	uint32_t object; /* number, as in struct batch_frame */
+	uint32_t parent; /* 0 none, else index + 1 */
+	uint32_t kind;
+	uint32_t zero; /* no padding, because nodes are keys of a hash table */
+};
+
+struct numbers_stack {
+	uint32_t leaf; /* 0 none, else index of the node + 1 */
+	uint32_t cut;
+};
+
+/* Definitions that can change have a version, which increases with each definition. */
+struct numbers_object {
+	uint32_t version;
+	struct batch_executable executable; /* if the number has no FRAME_CODE_OBJECT */
+	struct batch_code_object code;
+};
+
+struct numbers_process {
+	uint32_t version;
+	struct batch_process process;
+};
+
+VEC_DEFINE(numbers_list, uint32_t);
+
+/* Numbers without a definition. Numbers repeat until numbers_missing_sort(). */
+struct numbers_missing {
+	struct numbers_list stacks, series, processes, objects;
+};
+
+struct numbers {
+	struct arena *arena;
+	struct batch_host host;
+	struct hash_table *objects;   /* u32 -> struct numbers_object * */
+	struct hash_table *processes; /* u32 -> struct numbers_process * */
+	struct hash_table *series;    /* u32 -> struct batch_series * */
+	struct hash_table *stacks;    /* u32 -> struct numbers_stack */
+	struct hash_table *names;     /* u64 key of a named frame -> const char * */
+	struct hash_table *tree;      /* struct numbers_node -> u32 index */
+	VEC_DEFINE(, struct numbers_node) nodes;
+};
+
+/* 0 or -ENOMEM. */
+int numbers_new(size_t max_bytes, struct numbers **ret_numbers);
+struct numbers *numbers_free(struct numbers *numbers);
+
+/*
+ * Adds the definitions of @batch. A definition that refers to an unknown number is not added, and
+ * that number is added to @missing. 0; -ENOSPC: the numbers are full; -ENOMEM.
+ */
+int numbers_learn(struct numbers *numbers, const struct batch *batch,
+		  struct numbers_missing *missing);
+
+/* Adds series and stacks that the rows of @batch use and that are not defined to @missing. */
+int numbers_check_rows(const struct numbers *numbers, const struct batch *batch,
+		       struct numbers_missing *missing);
+
+const struct numbers_object *numbers_object(const struct numbers *numbers, uint32_t number);
+const struct numbers_process *numbers_process(const struct numbers *numbers, uint32_t number);
+const struct batch_series *numbers_series(const struct numbers *numbers, uint32_t number);
+const struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_t number);
+
+/* NULL: unknown. */
+const char *numbers_name(const struct numbers *numbers, uint64_t key);
+
+/* Sorts each list and removes repeated numbers. */
+void numbers_missing_sort(struct numbers_missing *missing);
+bool numbers_missing_any(const struct numbers_missing *missing);
+void numbers_missing_release(struct numbers_missing *missing);
+
+DEFINE_SCOPED(struct numbers *, numbers_free);
