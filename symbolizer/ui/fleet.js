@@ -7,7 +7,7 @@
 
 import { actionButton, elided, element } from "./element.js";
 import { formatAge, formatShare, formatTime } from "./format.js";
-import { hostsByName, notesOf } from "./hosts.js";
+import { hostsByName, lossNotesOf, notesOf } from "./hosts.js";
 import { foldSmall, rankServices } from "./ranking.js";
 import { UNRESOLVED_S, unresolvedContent } from "./unresolved.js";
 
@@ -59,7 +59,7 @@ function rankHosts({ fleet, byHost, labels, selection }) {
 		age_s: fleet.now_s - host.last_time,
 		isSilent: fleet.now_s - host.last_time > SILENT_S,
 		covered: Math.min(1, host.covered_s / range_s),
-		notes: noted.get(host.agent_id) ?? [],
+		notes: [...lossNotesOf(host), ...(noted.get(host.agent_id) ?? [])],
 	})).sort((a, b) => b.value - a.value || b.last_time - a.last_time);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Hosts joined by their names, and notes on incomplete profiles, from labels of the hosts: agent.reduced lists the
- * reductions that keep the agent within its budget, kernel.lacks the features that the kernel does not have.
+ * Hosts joined by their names, and notes on incomplete profiles, from their losses and from labels of the hosts:
+ * agent.reduced lists the reductions that keep the agent within its budget, kernel.lacks the features that the kernel does
+ * not have.
  */
 
 const SUMMED = ["counted_s", "ticks_expected", "ticks_lost", "ticks_missed", "samples", "stacks_cut", "agent_cpu"];
@@ -41,5 +42,25 @@ export function notesOf({ labels = {} }) {
 		notes.push(`reduced to keep its budget: ${labels["agent.reduced"]}`);
 	if (labels["kernel.lacks"])
 		notes.push(`its kernel lacks: ${labels["kernel.lacks"].replaceAll(",", ", ")}`);
+	return notes;
+}
+
+const CUT_SHARE = 0.1; /* as the server's messages about profiles */
+const CLOCK_OFF_MS = 2000;
+
+/* Returns notes on the losses of a host of GET /v1/fleet, other than the ticks, which have a column. */
+export function lossNotesOf({ losses = {}, samples = 0, stacks_cut = 0, batches_lost = 0, clock_offset_ms = 0 }) {
+	const notes = [];
+
+	if (losses.gap_s > 0)
+		notes.push(`no agent for ${losses.gap_s} s`);
+	if (batches_lost > 0)
+		notes.push(`${batches_lost} batches are missing`);
+	if (samples > 0 && stacks_cut / samples >= CUT_SHARE)
+		notes.push(`${Math.round(100 * stacks_cut / samples)} % of the stacks end early`);
+	if (losses.frequency_lowered_s > 0)
+		notes.push(`frequency lowered for ${losses.frequency_lowered_s} s`);
+	if (Math.abs(clock_offset_ms) >= CLOCK_OFF_MS)
+		notes.push(`its clock is ${(Math.abs(clock_offset_ms) / 1000).toFixed(1)} s ${clock_offset_ms > 0 ? "ahead of" : "behind"} the server's`);
 	return notes;
 }

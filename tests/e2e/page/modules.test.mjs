@@ -174,6 +174,15 @@ test("a host with two boots is one row, with the sums of both", async () => {
 	assert.deepEqual([y.name, y.cpus, y.cpu_s], ["y", 8, 0]);
 });
 
+test("losses of a host are notes if they are not small", async () => {
+	const notesOf = (more) => call("hosts", `m.lossNotesOf(${JSON.stringify(bootOf("x", { samples: 100, ...more }))})`);
+
+	assert.deepEqual(await notesOf({ stacks_cut: 9, batches_lost: 0, clock_offset_ms: -1999, losses: { gap_s: 0 } }), []);
+	assert.deepEqual(await notesOf({ stacks_cut: 12, batches_lost: 2, clock_offset_ms: 12500, losses: { gap_s: 95, frequency_lowered_s: 60 } }),
+		["no agent for 95 s", "2 batches are missing", "12 % of the stacks end early", "frequency lowered for 60 s",
+			"its clock is 12.5 s ahead of the server's"]);
+});
+
 test("two machines with the same name do not cover more than the range", async () => {
 	const twins = [bootOf("x", { covered_s: 900 }), bootOf("x", { agent_id: "b", covered_s: 900 })];
 	const [x] = await call("hosts", `m.hostsByName(${JSON.stringify(twins)}, 900)`);
