@@ -40,6 +40,9 @@
 /* Maximum number of event types that one batch describes. Today there are nine. */
 #define MAX_EVENT_TYPES 256
 
+/* Maximum length of the name and the unit of an event type. */
+#define MAX_EVENT_TEXT_BYTES 64
+
 /*
  * Maximum size of the line table of a code object. CPython's take two bytes for a line of source;
  * larger ones belong to generated functions, which are shown with their first line.

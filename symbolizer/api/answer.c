@@ -32,14 +32,67 @@ static const struct stat_row {
 #undef X
 };
 
-const char *answer_unit_name(enum event_type type)
+const char *answer_unit_name(const struct event_type_info *event)
 {
-	return event_type_answer_divisor(type) > 1 ? "microseconds" : "bytes";
+	return event_unit_divisor(event->unit) > 1 ? "microseconds" : event->unit;
 }
 
-uint64_t answer_value(enum event_type type, uint64_t value)
+/* A name and a unit. */
+#define EVENT_ARENA_BYTES (64 * KIB)
+
+/* Describes a type that the table does not have. 1 found, 0 not. */
+static int find_stored_event(struct api_context *context, const char *name,
+			     struct answer_event *room, const struct profile_request *profile)
 {
-	uint64_t divisor = event_type_answer_divisor(type);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct event_type_info found;
+	int r;
+
+	r = arena_new(EVENT_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = store_find_event_type(context->store, profile->tenant, name, arena, &found);
+	if (r <= 0)
+		return r;
+	(void)snprintf(room->name, sizeof(room->name), "%s", found.name);
+	(void)snprintf(room->unit, sizeof(room->unit), "%s", found.unit);
+	room->info = found;
+	room->info.name = room->name;
+	room->info.unit = room->unit;
+	return 1;
+}
+
+int answer_find_event(struct api_context *context, const char *name, struct answer_event *room,
+		      struct profile_request *profile, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	static const char known[] =
+#define X(id, number, name, ...) ", " name
+		EVENT_TYPES(X);
+#undef X
+	int r = 0;
+
+	profile->type = event_type_from_name(name);
+	if (profile->type != EVENT_NONE)
+		return 0;
+	/* A longer name cannot have been stored. */
+	if (strlen(name) <= MAX_EVENT_TEXT_BYTES)
+		r = find_stored_event(context, name, room, profile);
+	if (r < 0)
+		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "the sample store failed: %s",
+			       strerror(-r));
+	if (r == 0)
+		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
+			       "'%.64s' is no event type; there are %s", name,
+			       known + strlen(", "));
+	if (r <= 0)
+		return r < 0 ? r : -EINVAL;
+	profile->type = room->info.type;
+	profile->event = &room->info;
+	return 0;
+}
+
+uint64_t answer_value(const struct event_type_info *event, uint64_t value)
+{
+	uint64_t divisor = event_unit_divisor(event->unit);
 
 	uint64_t rest = value % divisor;
 
@@ -47,7 +100,7 @@ uint64_t answer_value(enum event_type type, uint64_t value)
 	return value / divisor + (rest >= divisor - rest ? 1 : 0);
 }
 
-static uint64_t stat_value(const struct stat_row *row, enum event_type type,
+static uint64_t stat_value(const struct stat_row *row, const struct event_type_info *event,
 			   const struct profile_stats *stats)
 {
 	uint64_t value;
@@ -55,15 +108,15 @@ static uint64_t stat_value(const struct stat_row *row, enum event_type type,
 	memcpy(&value, (const char *)stats + row->offset, sizeof(value));
 	if (row->kind == STAT_TIME)
 		return value / NSEC_PER_USEC;
-	return row->kind == STAT_VALUE ? answer_value(type, value) : value;
+	return row->kind == STAT_VALUE ? answer_value(event, value) : value;
 }
 
-void answer_headers(struct http_response *response, enum event_type type,
+void answer_headers(struct http_response *response, const struct event_type_info *event,
 		    const struct profile_stats *stats)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
 		http_response_header(response, stat_rows[i].header, "%" PRIu64,
-				     stat_value(&stat_rows[i], type, stats));
+				     stat_value(&stat_rows[i], event, stats));
 	losses_answer_headers(response, &stats->losses);
 }
 
@@ -85,7 +138,7 @@ void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 			       used > 0 ? "; " : "", stats->n_stacks_shortened, PROFILE_MAX_NODES);
 }
 
-static void write_cuts(struct json_writer *json, enum event_type type,
+static void write_cuts(struct json_writer *json, const struct event_type_info *event,
 		       const struct profile_stats *stats)
 {
 	json_key(json, "cut_by_reason");
@@ -93,30 +146,33 @@ static void write_cuts(struct json_writer *json, enum event_type type,
 	for (unsigned int i = 0; i < STACK_CUT_END; i++)
 		if (stats->value_cut_by[i] > 0)
 			json_key_uint(json, i == STACK_CUT_NONE ? "unknown" : stack_cut_name(i),
-				      answer_value(type, stats->value_cut_by[i]));
+				      answer_value(event, stats->value_cut_by[i]));
 	json_object_end(json);
 }
 
-void answer_stats(struct json_writer *json, enum event_type type, const struct profile_stats *stats)
+void answer_stats(struct json_writer *json, const struct event_type_info *event,
+		  const struct profile_stats *stats)
 {
 	json_object_begin(json);
 	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
-		json_key_uint(json, stat_rows[i].key, stat_value(&stat_rows[i], type, stats));
-	json_key_text(json, "unit", answer_unit_name(type));
-	write_cuts(json, type, stats);
+		json_key_uint(json, stat_rows[i].key, stat_value(&stat_rows[i], event, stats));
+	json_key_text(json, "unit", answer_unit_name(event));
+	write_cuts(json, event, stats);
 	json_key(json, "losses");
 	losses_answer(json, &stats->losses);
 	json_object_end(json);
 }
 
 /* Returns whether the leaves of such profiles are object types instead of functions. */
-static bool is_memory_type(enum event_type type)
+static bool is_memory_type(const struct event_type_info *event)
 {
+	enum event_type type = event->type;
+
 	return type == EVENT_MEM_ALLOC || type == EVENT_MEM_INUSE || type == EVENT_HBM_ALLOC ||
 	       type == EVENT_HBM_INUSE;
 }
 
-int answer_tree(struct json_writer *json, enum event_type type, bool columns,
+int answer_tree(struct json_writer *json, const struct event_type_info *event, bool columns,
 		const struct tree *tree)
 {
 	if (!tree) {
@@ -124,9 +180,9 @@ int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		return 0;
 	}
 	if (columns)
-		return node_columns_write(tree, event_type_answer_divisor(type),
-					  is_memory_type(type), json);
-	return node_list_write(tree, event_type_answer_divisor(type), json);
+		return node_columns_write(tree, event_unit_divisor(event->unit),
+					  is_memory_type(event), json);
+	return node_list_write(tree, event_unit_divisor(event->unit), json);
 }
 
 static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
@@ -174,7 +230,7 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 	struct profile_request in_unit = *request;
 	int r;
 
-	in_unit.value_unit = event_type_answer_divisor(request->type);
+	in_unit.value_unit = event_unit_divisor(profile_event(request)->unit);
 	in_unit.now_ns = clock_wall_ns(context->clock);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';

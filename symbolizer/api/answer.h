@@ -45,11 +45,27 @@
 /* clang-format on */
 
 /* Converts a stored value (ns or bytes) to the unit of answers, rounded half up. */
-uint64_t answer_value(enum event_type type, uint64_t value);
-const char *answer_unit_name(enum event_type type); /* "microseconds" or "bytes" */
+uint64_t answer_value(const struct event_type_info *event, uint64_t value);
+
+/* "microseconds" for ns, else the unit of the event type: "bytes", "events", ... */
+const char *answer_unit_name(const struct event_type_info *event);
+
+/* An event type that is only in the store. */
+struct answer_event {
+	struct event_type_info info;
+	char name[MAX_EVENT_TEXT_BYTES + 1], unit[MAX_EVENT_TEXT_BYTES + 1];
+};
+
+/*
+ * Sets type and event of @profile to those of the type with this name. @room keeps the description
+ * as long as @profile is used. 0; -EINVAL: there is no such type, or another negative errno: the
+ * store failed. Both set the message.
+ */
+int answer_find_event(struct api_context *context, const char *name, struct answer_event *room,
+		      struct profile_request *profile, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 /* Adds the figures as headers. */
-void answer_headers(struct http_response *response, enum event_type type,
+void answer_headers(struct http_response *response, const struct event_type_info *event,
 		    const struct profile_stats *stats);
 
 /* Appends to @text what was left out of the tree and why. Appends nothing if the tree is
@@ -58,11 +74,11 @@ void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 			  char text[PROFILE_MESSAGE_SIZE]);
 
 /* Writes the figures as an object. */
-void answer_stats(struct json_writer *json, enum event_type type,
+void answer_stats(struct json_writer *json, const struct event_type_info *event,
 		  const struct profile_stats *stats);
 
 /* Writes the tree as columns or as nodes; null if @tree is NULL. 0 or a negative errno. */
-int answer_tree(struct json_writer *json, enum event_type type, bool columns,
+int answer_tree(struct json_writer *json, const struct event_type_info *event, bool columns,
 		const struct tree *tree);
 
 /*

@@ -31,14 +31,14 @@ static bool select_profile(struct api_context *context, const struct http_reques
 	char message[PARAMETERS_MESSAGE_SIZE];
 	int r;
 
-	r = profile_parameters_parse(request, context->clock, &selected->parameters, message);
+	r = profile_parameters_parse(context, request, &selected->parameters, message);
 	if (r < 0) {
-		http_response_error(response, 400, "%s", message);
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
 		return false;
 	}
 	r = answer_query(context, &selected->parameters.profile, &selected->tree, &selected->stats,
 			 selected->message);
-	answer_headers(response, selected->parameters.profile.type, &selected->stats);
+	answer_headers(response, profile_event(&selected->parameters.profile), &selected->stats);
 	if (r < 0)
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", selected->message);
 	return r >= 0;
@@ -49,13 +49,13 @@ static void write_rest(struct json_writer *json, const struct selected *selected
 {
 	const struct profile_request *profile = &selected->parameters.profile;
 
-	json_key_text(json, "event", event_type_name(profile->type));
-	json_key_text(json, "unit", answer_unit_name(profile->type));
+	json_key_text(json, "event", profile_event(profile)->name);
+	json_key_text(json, "unit", answer_unit_name(profile_event(profile)));
 	json_key_uint(json, "since", selected->parameters.range.since_wall_ns / NSEC_PER_SEC);
 	json_key_uint(json, "until", selected->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(json, "message", selected->message);
 	json_key(json, "stats");
-	answer_stats(json, profile->type, &selected->stats);
+	answer_stats(json, profile_event(profile), &selected->stats);
 	json_object_end(json);
 }
 
@@ -68,7 +68,8 @@ static void write_flame(const struct selected *selected, bool columns,
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	json_key(&json, "result");
-	r = answer_tree(&json, selected->parameters.profile.type, columns, selected->tree);
+	r = answer_tree(&json, profile_event(&selected->parameters.profile), columns,
+			selected->tree);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
@@ -94,15 +95,15 @@ void api_flame(struct api_context *context, const struct http_request *request,
 }
 
 static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count,
-		       enum event_type type)
+		       const struct event_type_info *event)
 {
 	for (size_t i = 0; i < count; i++) {
 		json_object_begin(json);
 		json_key_text(json, "function", rows[i].label);
 		json_key(json, "type");
 		json_text_sized(json, &rows[i].type, 1);
-		json_key_uint(json, "self_value", answer_value(type, rows[i].self));
-		json_key_uint(json, "total_value", answer_value(type, rows[i].total));
+		json_key_uint(json, "self_value", answer_value(event, rows[i].self));
+		json_key_uint(json, "total_value", answer_value(event, rows[i].total));
 		json_object_end(json);
 	}
 }
@@ -139,7 +140,8 @@ static void write_top(const struct selected *selected, size_t limit, const char 
 	json_key(&json, "functions");
 	json_array_begin(&json);
 	if (rows)
-		write_rows(&json, rows, MIN(count, limit), selected->parameters.profile.type);
+		write_rows(&json, rows, MIN(count, limit),
+			   profile_event(&selected->parameters.profile));
 	json_array_end(&json);
 	write_rest(&json, selected);
 }

@@ -56,25 +56,27 @@ static bool read_parameters(struct api_context *context, const struct http_reque
 			    struct http_response *response, struct summary *summary)
 {
 	char message[PARAMETERS_MESSAGE_SIZE];
+	int r;
 
-	if (profile_parameters_parse(request, context->clock, &summary->parameters, message) == 0 &&
-	    parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
-			      &summary->limit, message) == 0)
-		return true;
-	http_response_error(response, 400, "%s", message);
-	return false;
+	r = profile_parameters_parse(context, request, &summary->parameters, message);
+	if (r == 0)
+		r = parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
+				      &summary->limit, message);
+	if (r < 0)
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
+	return r == 0;
 }
 
 static void write_common(struct json_writer *json, const struct group_sum *row,
-			 enum event_type type)
+			 const struct event_type_info *event)
 {
 	json_key_uint(json, "threads", row->n_threads);
-	json_key_uint(json, "value", answer_value(type, row->value));
+	json_key_uint(json, "value", answer_value(event, row->value));
 	json_key_uint(json, "last_time", row->last_slot / (NSEC_PER_SEC / SLOT_NS));
 }
 
 static void write_process(struct json_writer *json, const struct group_sum *row,
-			  enum event_type type)
+			  const struct event_type_info *event)
 {
 	const struct store_process *process = row->process;
 
@@ -84,7 +86,7 @@ static void write_process(struct json_writer *json, const struct group_sum *row,
 	json_key_text(json, "host", process->host->name);
 	json_key_text(json, "agent_id", process->host->agent_id);
 	json_key_text(json, "executable", process->executable_path ? process->executable_path : "");
-	write_common(json, row, type);
+	write_common(json, row, event);
 	json_key(json, "labels");
 	json_object_begin(json);
 	for (uint32_t i = 0; i < process->n_labels; i++)
@@ -93,7 +95,8 @@ static void write_process(struct json_writer *json, const struct group_sum *row,
 	json_object_end(json);
 }
 
-static void write_group(struct json_writer *json, const struct group_sum *row, enum event_type type)
+static void write_group(struct json_writer *json, const struct group_sum *row,
+			const struct event_type_info *event)
 {
 	json_object_begin(json);
 	json_key(json, "name");
@@ -103,12 +106,12 @@ static void write_group(struct json_writer *json, const struct group_sum *row, e
 		json_null_value(json);
 	json_key_uint(json, "hosts", row->n_hosts);
 	json_key_uint(json, "processes", row->n_processes);
-	write_common(json, row, type);
+	write_common(json, row, event);
 	json_object_end(json);
 }
 
 typedef void (*row_writer)(struct json_writer *json, const struct group_sum *row,
-			   enum event_type type);
+			   const struct event_type_info *event);
 
 static void write_answer(const struct summary *summary, const char *name, row_writer write_row,
 			 struct http_response *response)
@@ -121,12 +124,12 @@ static void write_answer(const struct summary *summary, const char *name, row_wr
 	json_key(&json, name);
 	json_array_begin(&json);
 	for (size_t i = 0; i < MIN(summary->sums.count, (size_t)summary->limit); i++)
-		write_row(&json, &summary->sums.rows[i], profile->type);
+		write_row(&json, &summary->sums.rows[i], profile_event(profile));
 	json_array_end(&json);
 	json_key_uint(&json, "count", summary->sums.count);
-	json_key_uint(&json, "total", answer_value(profile->type, summary->sums.total));
-	json_key_text(&json, "event", event_type_name(profile->type));
-	json_key_text(&json, "unit", answer_unit_name(profile->type));
+	json_key_uint(&json, "total", answer_value(profile_event(profile), summary->sums.total));
+	json_key_text(&json, "event", profile_event(profile)->name);
+	json_key_text(&json, "unit", answer_unit_name(profile_event(profile)));
 	json_key_uint(&json, "since", summary->parameters.range.since_wall_ns / NSEC_PER_SEC);
 	json_key_uint(&json, "until", summary->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(&json, "message", summary->message);

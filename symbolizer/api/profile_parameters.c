@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "symbolizer/api/tracing_request.h"
-
 int parameter_integer(const struct http_request *request, const char *name, int64_t min,
 		      int64_t max, int64_t fallback, int64_t *ret_value,
 		      char ret_message[PARAMETERS_MESSAGE_SIZE])
@@ -54,21 +52,20 @@ static int parameter_flag(const struct http_request *request, const char *name, 
 	return -EINVAL;
 }
 
-static int read_event(const struct http_request *request, enum event_type *ret_type,
+static int read_event(struct api_context *context, const struct http_request *request,
+		      struct profile_parameters *parameters,
 		      char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	const char *name = http_request_parameter(request, "event");
-	char reason[PARAMETERS_MESSAGE_SIZE - sizeof("event: ")];
+	char reason[PROFILE_MESSAGE_SIZE];
+	int r;
 
-	if (!name) {
-		*ret_type = EVENT_ON_CPU;
-		return 0;
-	}
-	*ret_type = event_type_of_request(name, reason, sizeof(reason));
-	if (*ret_type != EVENT_NONE)
-		return 0;
-	(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE, "event: %s", reason);
-	return -EINVAL;
+	r = answer_find_event(context, name ? name : "on-cpu", &parameters->event,
+			      &parameters->profile, reason);
+	if (r < 0)
+		(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE, "event: %.*s",
+			       PARAMETERS_MESSAGE_SIZE - (int)sizeof("event: "), reason);
+	return r;
 }
 
 static int read_options(const struct http_request *request, struct profile_request *profile,
@@ -100,7 +97,7 @@ static int read_options(const struct http_request *request, struct profile_reque
 	return 0;
 }
 
-int profile_parameters_parse(const struct http_request *request, const struct clock *clock,
+int profile_parameters_parse(struct api_context *context, const struct http_request *request,
 			     struct profile_parameters *ret_parameters,
 			     char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
@@ -116,18 +113,16 @@ int profile_parameters_parse(const struct http_request *request, const struct cl
 	};
 	int r;
 
-	r = read_event(request, &parameters.profile.type, ret_message);
-	if (r < 0)
-		return r;
 	r = read_options(request, &parameters.profile, ret_message);
 	if (r < 0)
 		return r;
-	r = time_range_parse(request, clock, PROFILE_DEFAULT_LAST_NS, &parameters.range,
+	r = time_range_parse(request, context->clock, PROFILE_DEFAULT_LAST_NS, &parameters.range,
 			     ret_message);
 	if (r < 0)
 		return r;
 	parameters.profile.from_slot = parameters.range.from_slot;
 	parameters.profile.to_slot = parameters.range.to_slot;
 	*ret_parameters = parameters;
-	return 0;
+	/* The profile refers to the description in the same structure. */
+	return read_event(context, request, ret_parameters, ret_message);
 }

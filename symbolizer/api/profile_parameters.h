@@ -7,6 +7,7 @@
  * with profiles use the same parameters.
  */
 
+#include "symbolizer/api/answer.h"
 #include "symbolizer/api/time_range.h"
 #include "symbolizer/query/profile.h"
 
@@ -16,12 +17,16 @@
 struct profile_parameters {
 	struct profile_request profile; /* its texts belong to the request */
 	struct time_range range;
+	struct answer_event event; /* if only the store has the event type */
 };
 
 #define PARAMETERS_MESSAGE_SIZE 384
 
-/* Returns 0, or -EINVAL with a message that names the parameter. */
-int profile_parameters_parse(const struct http_request *request, const struct clock *clock,
+/*
+ * Returns 0; -EINVAL with a message that names the parameter; another negative errno with a message
+ * if the store failed. Do not copy or move *ret_parameters.
+ */
+int profile_parameters_parse(struct api_context *context, const struct http_request *request,
 			     struct profile_parameters *ret_parameters,
 			     char ret_message[PARAMETERS_MESSAGE_SIZE]);
 

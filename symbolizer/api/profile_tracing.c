@@ -21,14 +21,14 @@ static void write_answer(struct http_response *response, const struct tracing_re
 	int r;
 
 	envelope_begin(&json, response, "SUCCESS", description);
-	r = answer_tree(&json, request->profile.type, request->columns, tree);
+	r = answer_tree(&json, profile_event(&request->profile), request->columns, tree);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
 	}
 	envelope_debug(&json);
 	if (request->debug)
-		answer_stats(&json, request->profile.type, stats);
+		answer_stats(&json, profile_event(&request->profile), stats);
 	else
 		json_null_value(&json);
 	envelope_end(&json);
@@ -43,7 +43,7 @@ static void answer(struct api_context *context, const struct tracing_request *re
 	int r;
 
 	r = answer_query(context, &request->profile, &tree, &stats, description);
-	answer_headers(response, request->profile.type, &stats);
+	answer_headers(response, profile_event(&request->profile), &stats);
 	if (r == -EINVAL) {
 		http_response_error(response, 400, "%s", description);
 		return;
@@ -63,14 +63,16 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 	static const struct profile_stats nothing;
 	scoped(arena_freep) struct arena *arena = NULL;
 	char message[TRACING_MESSAGE_SIZE];
+	char reason[PROFILE_MESSAGE_SIZE];
 	struct tracing_request parsed;
+	struct answer_event event;
 	int r;
 
 	r = arena_new(REQUEST_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = tracing_request_parse(request->body, arena, &parsed, message);
 	if (r < 0) {
-		answer_headers(response, EVENT_ON_CPU, &nothing);
+		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
 		if (r == -EINVAL)
 			http_response_error(response, 400, "%s", message);
 		else
@@ -80,5 +82,14 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 	}
 	parsed.profile.tenant = request->caller->tenant;
 	parsed.profile.cancel = request->cancel;
+	r = answer_find_event(context, parsed.event_name, &event, &parsed.profile, reason);
+	if (r < 0) {
+		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
+		if (r == -EINVAL)
+			http_response_error(response, 400, "profile_event_type: %s", reason);
+		else
+			envelope_store_failed(response, reason);
+		return;
+	}
 	answer(context, &parsed, response);
 }

@@ -29,9 +29,8 @@ static void store_failed(struct api_context *context, struct http_response *resp
 			    strerror(-error));
 }
 
-static void write_services(const struct service_summary *services, size_t count,
-			   enum event_type only, const struct time_range *range,
-			   struct http_response *response)
+static void write_services(const struct service_summary *services, size_t count, const char *only,
+			   const struct time_range *range, struct http_response *response)
 {
 	struct json_writer json;
 
@@ -40,11 +39,11 @@ static void write_services(const struct service_summary *services, size_t count,
 	json_key(&json, "services");
 	json_array_begin(&json);
 	for (size_t i = 0; i < count; i++) {
-		if (only != EVENT_NONE && services[i].type != only)
+		if (only && strcmp(services[i].event->name, only) != 0)
 			continue;
 		json_object_begin(&json);
 		json_key_text(&json, "name", services[i].name);
-		json_key_text(&json, "event", event_type_name(services[i].type));
+		json_key_text(&json, "event", services[i].event->name);
 		json_key_uint(&json, "first_time", services[i].first_wall_ns / NSEC_PER_SEC);
 		json_key_uint(&json, "last_time", services[i].last_wall_ns / NSEC_PER_SEC);
 		json_key_uint(&json, "hosts", services[i].n_hosts);
@@ -64,15 +63,18 @@ void api_services(struct api_context *context, const struct http_request *reques
 	scoped(arena_freep) struct arena *arena = NULL;
 	char message[PARAMETERS_MESSAGE_SIZE];
 	struct service_summary *services;
-	enum event_type only = EVENT_NONE;
+	struct profile_request profile = { .tenant = request->caller->tenant };
+	char reason[PROFILE_MESSAGE_SIZE];
+	struct answer_event found;
 	struct time_range range;
 	size_t count;
 	int r;
 
 	if (event) {
-		only = event_type_of_request(event, message, sizeof(message));
-		if (only == EVENT_NONE) {
-			http_response_error(response, 400, "event: %s", message);
+		r = answer_find_event(context, event, &found, &profile, reason);
+		if (r < 0) {
+			http_response_error(response, r == -EINVAL ? 400 : 500, "event: %s",
+					    reason);
 			return;
 		}
 	}
@@ -88,7 +90,7 @@ void api_services(struct api_context *context, const struct http_request *reques
 	if (r < 0)
 		store_failed(context, response, r, "services");
 	else
-		write_services(services, count, only, &range, response);
+		write_services(services, count, event, &range, response);
 }
 
 static void write_labels(struct json_writer *json, const struct label *labels, uint32_t count)

@@ -277,33 +277,13 @@ static int check_choices(const struct raw_request *raw, char *message)
 	return 0;
 }
 
-enum event_type event_type_of_request(const char *name, char *ret_message, size_t message_size)
+static void convert(const struct raw_request *raw, struct tracing_request *ret_request)
 {
-	static const char known[] =
-#define X(id, number, name, ...) ", " name
-		EVENT_TYPES(X);
-#undef X
-	enum event_type type = event_type_from_name(name);
-
-	if (type == EVENT_NONE)
-		(void)snprintf(ret_message, message_size, "'%.64s' is no event type; there are %s",
-			       name, known + strlen(", "));
-	return type;
-}
-
-static int convert(const struct raw_request *raw, struct tracing_request *ret_request,
-		   char *message)
-{
-	char reason[TRACING_MESSAGE_SIZE / 2];
-	enum event_type type = event_type_of_request(raw->event_type, reason, sizeof(reason));
 	int64_t kernel_depth = MIN(raw->max_kernel_stack_depth, (int64_t)INT_MAX);
-
-	if (type == EVENT_NONE)
-		return refuse(message, "profile_event_type: %s", reason);
 
 	*ret_request = (struct tracing_request){
 		.profile = {
-			.type = type,
+			.type = event_type_from_name(raw->event_type),
 			.service = raw->app_service && *raw->app_service ? raw->app_service : NULL,
 			.tag_filter = raw->tag_filter,
 			.group_by = raw->group_by,
@@ -315,10 +295,10 @@ static int convert(const struct raw_request *raw, struct tracing_request *ret_re
 			.function_starts = raw->function_starts,
 			.max_nodes = (uint32_t)raw->max_nodes,
 		},
+		.event_name = raw->event_type,
 		.columns = raw->format && strcmp(raw->format, "columns") == 0,
 		.debug = raw->debug,
 	};
-	return 0;
 }
 
 int tracing_request_parse(struct bytes_view body, struct arena *arena,
@@ -352,5 +332,6 @@ int tracing_request_parse(struct bytes_view body, struct arena *arena,
 	r = check_choices(&raw, ret_message);
 	if (r < 0)
 		return r;
-	return convert(&raw, ret_request, ret_message);
+	convert(&raw, ret_request);
+	return 0;
 }

@@ -12,6 +12,7 @@
 
 struct tracing_request {
 	struct profile_request profile; /* the caller sets tenant; texts are in the arena */
+	const char *event_name;         /* profile.type is EVENT_NONE: it is not in the table */
 	bool columns;                   /* format is "columns" */
 	bool debug;
 };
@@ -25,6 +26,3 @@ struct tracing_request {
 int tracing_request_parse(struct bytes_view body, struct arena *arena,
 			  struct tracing_request *ret_request,
 			  char ret_message[TRACING_MESSAGE_SIZE]);
-
-/* Returns the event type, or EVENT_NONE with a message that lists the names of all types. */
-enum event_type event_type_of_request(const char *name, char *ret_message, size_t message_size);

@@ -71,7 +71,8 @@ static int write_file(const struct unresolved_answer *answer, const struct unres
 	json_object_begin(json);
 	json_key_text(json, "file", file_name(file));
 	json_key_text(json, "build_id", build_id);
-	json_key_uint(json, "value", answer_value(answer->parameters.profile.type, file->value));
+	json_key_uint(json, "value",
+		      answer_value(profile_event(&answer->parameters.profile), file->value));
 	json_key(json, "share");
 	json_double(json, total > 0 ? (double)file->value / (double)total : 0);
 	json_key_text(json, "reason", unresolved_reason_name(file->reason));
@@ -84,19 +85,19 @@ static int write_file(const struct unresolved_answer *answer, const struct unres
 static int write_answer(const struct unresolved_answer *answer, size_t limit,
 			struct http_response *response)
 {
-	enum event_type type = answer->parameters.profile.type;
+	const struct event_type_info *event = profile_event(&answer->parameters.profile);
 	struct json_writer json;
 	int r = 0;
 
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
-	json_key_text(&json, "event", event_type_name(type));
-	json_key_text(&json, "unit", answer_unit_name(type));
+	json_key_text(&json, "event", event->name);
+	json_key_text(&json, "unit", answer_unit_name(event));
 	json_key_uint(&json, "since", answer->parameters.range.since_wall_ns / NSEC_PER_SEC);
 	json_key_uint(&json, "until", answer->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(&json, "message", answer->message);
-	json_key_uint(&json, "total", answer_value(type, answer->stats.value_total));
-	json_key_uint(&json, "unresolved", answer_value(type, answer->stats.value_unsymbolized));
+	json_key_uint(&json, "total", answer_value(event, answer->stats.value_total));
+	json_key_uint(&json, "unresolved", answer_value(event, answer->stats.value_unsymbolized));
 	json_key_uint(&json, "count", answer->files.count);
 	json_key(&json, "files");
 	json_array_begin(&json);
@@ -128,7 +129,7 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 	if (r == 0)
 		r = answer_unresolved(answer->context, &answer->parameters.profile, arena,
 				      &answer->files, &answer->stats, answer->message);
-	answer_headers(response, answer->parameters.profile.type, &answer->stats);
+	answer_headers(response, profile_event(&answer->parameters.profile), &answer->stats);
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", answer->message);
 		return;
@@ -147,11 +148,14 @@ void api_unresolved(struct api_context *context, const struct http_request *requ
 	struct unresolved_answer answer = { .context = context, .request = request };
 	char message[PARAMETERS_MESSAGE_SIZE];
 	int64_t limit;
+	int r;
 
-	if (parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
-			      &limit, message) < 0 ||
-	    profile_parameters_parse(request, context->clock, &answer.parameters, message) < 0) {
-		http_response_error(response, 400, "%s", message);
+	r = parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
+			      &limit, message);
+	if (r == 0)
+		r = profile_parameters_parse(context, request, &answer.parameters, message);
+	if (r < 0) {
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
 		return;
 	}
 	replace_total(&answer.parameters.profile);

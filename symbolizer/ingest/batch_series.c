@@ -19,6 +19,9 @@ static int decode_event_type(struct decode *decode, size_t index, struct batch_e
 		r = decode_string(decode, type->unit, "event_types.unit", index, &out->unit);
 	if (r < 0)
 		return r;
+	if (strlen(out->name) > MAX_EVENT_TEXT_BYTES || strlen(out->unit) > MAX_EVENT_TEXT_BYTES)
+		return decode_bad(decode, "event_types[%zu]: name or unit is longer than %d bytes",
+				  index, MAX_EVENT_TEXT_BYTES);
 	if (out->name[0] == '\0')
 		return decode_bad(decode, "event_types[%zu].name is empty", index);
 	if (type->kind == 0 || type->kind >= EVENT_VALUE_KIND_END)

@@ -241,11 +241,11 @@ int group_sums_query(struct store *store, const struct profile_request *request,
 	ret_message[0] = '\0';
 	if (!query.service || !query.service[0])
 		query.service = TOTAL_SERVICE;
-	if (is_state_type(query.type)) {
+	if (has_states(&query)) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
 			       "values of %s are states, of which only the last counts: they have "
 			       "no sum",
-			       event_type_name(query.type));
+			       profile_event(&query)->name);
 		return -EINVAL;
 	}
 	r = selection_make(store, &query, arena, &selection, ret_message);

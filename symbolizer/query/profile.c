@@ -56,7 +56,7 @@ static int sum_series(struct query *query, const struct store_sum_series *series
 		.n_series = query->selection.n_series,
 		.from_slot = query->request->from_slot,
 		.to_slot = query->request->to_slot,
-		.policy = is_state_type(query->request->type) ? STORE_SUM_LAST : STORE_SUM_ADD,
+		.policy = has_states(query->request) ? STORE_SUM_LAST : STORE_SUM_ADD,
 		.without_stacks = query->selection.total,
 		.cancel = query->request->cancel,
 	};
@@ -140,7 +140,7 @@ static int live_items(const struct query *query, struct store_sum **ret_items, s
 	size_t kept = 0;
 	int r;
 
-	if (is_state_type(query->request->type)) {
+	if (has_states(query->request)) {
 		r = forget_freed(query, items, count);
 		if (r < 0)
 			return r;
@@ -232,7 +232,7 @@ static int make_groups(struct query *query)
 		.total = query->selection.total,
 		.fold_threads = request->fold_threads || query->unresolved,
 		/* Paths of files are those of one process, and a state ends with its process. */
-		.per_process = query->unresolved || is_state_type(request->type),
+		.per_process = query->unresolved || has_states(request),
 		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
 	};
 
@@ -347,9 +347,9 @@ static int run(struct query *query)
 
 	r = selection_make(query->store, query->request, query->arena, &query->selection,
 			   query->message);
-	if (r > 0 && query->selection.total && !is_time_type(query->request->type)) {
+	if (r > 0 && query->selection.total && !has_times(query->request)) {
 		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE, "'%s' sums time: it has no %s",
-			       TOTAL_SERVICE, event_type_name(query->request->type));
+			       TOTAL_SERVICE, profile_event(query->request)->name);
 		return 0;
 	}
 	if (r > 0)

@@ -16,6 +16,8 @@
 struct profile_request {
 	const char *tenant;
 	enum event_type type;
+	/* Describes @type, if it is not in the table of common/event_type.h. */
+	const struct event_type_info *event;
 	/* NULL: all services that the filter selects, at most SELECTION_MAX_SERVICES. "Total":
 	 * whole hosts. */
 	const char *service;
@@ -35,6 +37,12 @@ struct profile_request {
 	const struct cancel *cancel;
 	uint64_t value_unit; /* values are rounded to it (tree_finish_rounded()); 0: exact */
 };
+
+/* Name, unit and kind of the request's event type. */
+static inline const struct event_type_info *profile_event(const struct profile_request *request)
+{
+	return request->event ? request->event : event_type_info(request->type);
+}
 
 /* Figures of a profile, for X-Hearth-* headers and the debug object. */
 struct profile_stats {
@@ -103,6 +111,7 @@ int profile_unresolved(struct store *store, struct resolver *resolver, const str
 struct service_summary {
 	const char *name;
 	enum event_type type;
+	const struct event_type_info *event; /* of @type */
 	uint64_t first_wall_ns, last_wall_ns;
 	uint32_t n_hosts, n_processes;
 };

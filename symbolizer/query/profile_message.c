@@ -150,7 +150,7 @@ static void known_service_message(const struct known *known, char *message)
 {
 	const struct profile_request *request = known->request;
 	uint64_t last_slot = last_slot_of(known, request->service, request->type);
-	const char *type = event_type_name(request->type);
+	const char *type = profile_event(request)->name;
 	char range[64], last[PROFILE_TIME_TEXT_SIZE], others[TYPES_TEXT_SIZE];
 
 	if (last_slot != 0) {
@@ -188,7 +188,7 @@ static void service_message(const struct known *known, char *message)
 static void fleet_message(const struct known *known, char *message)
 {
 	uint64_t last_slot = last_slot_of(known, NULL, known->request->type);
-	const char *type = event_type_name(known->request->type);
+	const char *type = profile_event(known->request)->name;
 	char range[64], last[PROFILE_TIME_TEXT_SIZE];
 
 	if (last_slot == 0)
@@ -211,7 +211,7 @@ int no_data_message(struct store *store, const struct profile_request *request,
 	if (selection->n_series == 0 && selection->n_filtered > 0) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
 			       "tag_filter selects none of the %zu series with %s samples %s",
-			       selection->n_filtered, event_type_name(request->type),
+			       selection->n_filtered, profile_event(request)->name,
 			       range_text(request, range));
 		return 0;
 	}

@@ -17,16 +17,14 @@ uint64_t series_factor(const struct store_series *series)
 	return series->period_ns ? series->period_ns : 1;
 }
 
-bool is_state_type(enum event_type type)
+bool has_states(const struct profile_request *request)
 {
-	return type == EVENT_MEM_INUSE || type == EVENT_HBM_INUSE;
+	return profile_event(request)->kind == EVENT_VALUE_STATE;
 }
 
-bool is_time_type(enum event_type type)
+bool has_times(const struct profile_request *request)
 {
-	const char *unit = event_type_unit(type);
-
-	return unit && strcmp(unit, "ns") == 0;
+	return strcmp(profile_event(request)->unit, "ns") == 0;
 }
 
 static bool has_text(const char *text)

@@ -36,7 +36,7 @@ bool is_service(const struct store_process *process);
 uint64_t series_factor(const struct store_series *series);
 
 /* True if a value is a state (memory in use), so that the last one replaces earlier ones. */
-bool is_state_type(enum event_type type);
+bool has_states(const struct profile_request *request);
 
 /* True if values are nanoseconds. */
-bool is_time_type(enum event_type type);
+bool has_times(const struct profile_request *request);

@@ -66,8 +66,10 @@ int profile_list_services(struct store *store, const char *tenant, uint64_t from
 			continue;
 		if (!previous || strcmp(previous->process->name, process->name) != 0 ||
 		    previous->type != series[i].type) {
-			services[count++] = (struct service_summary){ .name = process->name,
-								      .type = series[i].type };
+			services[count++] =
+				(struct service_summary){ .name = process->name,
+							  .type = series[i].type,
+							  .event = store_series_event(&series[i]) };
 			previous = NULL;
 		}
 		add_to_service(&services[count - 1], &series[i], previous);

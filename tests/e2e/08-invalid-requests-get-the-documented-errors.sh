@@ -111,6 +111,8 @@ make_bodies() {
 	head -c 9437184 /dev/urandom >"$work/too_large"
 	# A batch with nothing but the format version 1.
 	printf '\x08\x01' | zstd -q -f -o "$work/empty_batch.zst"
+	# One of a later format.
+	printf '\x08\x03' | zstd -q -f -o "$work/later_batch.zst"
 	: >"$work/nothing"
 	head -c 3000 "$server_binary" >"$work/cut.elf"
 	printf 'int main;\n' >"$work/text"
@@ -121,6 +123,7 @@ check_ingest() {
 	for file in nothing noise noise.zst cut.zst magic.zst empty_batch.zst text; do
 		refused "a batch made of '$file'" 400 POST /v1/ingest --data-binary "@$work/$file"
 	done
+	refused "a batch of a later format" 415 POST /v1/ingest --data-binary "@$work/later_batch.zst"
 	refused "a batch that expands to 300 MiB" '400|413' POST /v1/ingest --data-binary "@$work/bomb.zst"
 	refused "a batch of 9 MiB" 413 POST /v1/ingest --data-binary "@$work/too_large"
 }

@@ -121,6 +121,21 @@ static int load_executables(struct store *store, const uint32_t *ids, size_t cou
 	return 0;
 }
 
+static int find_event_type(struct store *store, const char *tenant, const char *name,
+			   struct arena *arena, struct event_type_info *ret_info)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)tenant;
+	(void)arena;
+	if (fake->fail_with)
+		return fake->fail_with;
+	if (!fake->event || strcmp(fake->event->name, name) != 0)
+		return 0;
+	*ret_info = *fake->event;
+	return 1;
+}
+
 static int path_of(struct store *store, uint64_t process, uint32_t executable, struct arena *arena,
 		   const char **ret_path)
 {
@@ -261,6 +276,7 @@ struct store *fake_store_init(struct fake_store *fake)
 		.sum = sum,
 		.load_stacks = load_stacks,
 		.load_executables = load_executables,
+		.find_event_type = find_event_type,
 		.path_of = path_of,
 		.named_frame = named_frame,
 		.list_hosts = list_hosts,

@@ -47,6 +47,7 @@ struct fake_store {
 	size_t n_names;
 	const struct store_host *hosts;
 	size_t n_hosts;
+	const struct event_type_info *event; /* a type that only the store has; or NULL */
 	int n_damaged_blocks;
 	struct cancel *cancel_while_loading; /* requested by store_load_stacks(); or NULL */
 	int fail_with;                       /* negative errno */

@@ -67,14 +67,17 @@ static const char *find_label(const struct label *labels, uint32_t count, const 
 	return NULL;
 }
 
-static const char *label_of(const struct store_process *process, const char *name)
+static const char *label_of(const struct store_series *series, const char *name)
 {
-	const char *value = find_label(process->labels, process->n_labels, name);
+	const struct store_process *process = series->process;
+	const char *value = find_label(series->labels, series->n_labels, name);
 
+	if (!value)
+		value = find_label(process->labels, process->n_labels, name);
 	if (!value)
 		value = find_label(process->host->labels, process->host->n_labels, name);
 	if (!value && has_prefix(name, label_prefix))
-		value = label_of(process, name + strlen(label_prefix));
+		value = label_of(series, name + strlen(label_prefix));
 	return value;
 }
 
@@ -84,11 +87,11 @@ static const char *number_text(struct series_tags *tags_of, int64_t number)
 	return tags_of->number;
 }
 
-static const char *unit_name(enum event_type type)
+static const char *unit_name(const struct store_series *series)
 {
-	const char *unit = event_type_unit(type);
+	const char *unit = store_series_event(series)->unit;
 
-	return unit && strcmp(unit, "ns") == 0 ? "microseconds" : unit;
+	return strcmp(unit, "ns") == 0 ? "microseconds" : unit;
 }
 
 static const char *tag_value(struct series_tags *tags_of, enum tag_source source, const char *name)
@@ -116,13 +119,13 @@ static const char *tag_value(struct series_tags *tags_of, enum tag_source source
 	case SOURCE_ARCHITECTURE:
 		return process->host->architecture;
 	case SOURCE_EVENT_TYPE:
-		return event_type_name(series->type);
+		return store_series_event(series)->name;
 	case SOURCE_LANGUAGE:
 		return "eBPF";
 	case SOURCE_UNIT:
-		return unit_name(series->type);
+		return unit_name(series);
 	case SOURCE_LABEL:
-		return label_of(process, name);
+		return label_of(series, name);
 	case SOURCE_IP:
 	case SOURCE_NEVER:
 		break;
@@ -149,8 +152,9 @@ static bool series_have_label(const struct store_series *series, size_t count, c
 	const struct store_process *previous = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		/* The threads of a process are usually adjacent. */
-		if (series[i].process != previous && label_of(series[i].process, name))
+		/* The threads of a process are usually adjacent, and few series have labels. */
+		if ((series[i].process != previous || series[i].n_labels > 0) &&
+		    label_of(&series[i], name))
 			return true;
 		previous = series[i].process;
 	}

@@ -3,8 +3,9 @@
 
 /*
  * The tags by which a filter selects and group_by groups series: the rows of tags.def and every
- * label of the process and its host. A label can be named directly or with the prefix "label.". A
- * label of the process hides a label of the host with the same name.
+ * label of the series, its process and its host. A label can be named directly or with the prefix
+ * "label.". A label of the series hides one of the process with the same name, and that one a label
+ * of the host.
  */
 
 #include "symbolizer/query/filter/filter.h"

@@ -237,6 +237,22 @@ static void an_invalid_batch_is_an_error_of_the_client(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_BAD], ARRAY_SIZE(bodies));
 }
 
+static void a_batch_of_a_later_format_waits_for_a_newer_server(void **state)
+{
+	/* Field 1 (format) is 3. */
+	static const uint8_t format_3[] = { 1 << 3, 3 };
+	struct api_fixture *fixture = *state;
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	scoped(http_response_release) struct http_response response;
+	struct writing_store store = { .outcome = STORE_STORED };
+
+	assert_ok(zstd_compress((struct bytes_view){ format_3, sizeof(format_3) }, 1, &body));
+	send_batch(fixture, &store, bytes_view_of(&body), &response);
+	assert_error(&response, 415, "format 3, this server reads 1 to 2");
+	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_TOO_NEW], 1);
+	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_BAD], 0);
+}
+
 static void a_batch_that_expands_too_far_is_too_large(void **state)
 {
 	struct api_fixture *fixture = *state;
@@ -257,6 +273,7 @@ static void a_batch_that_expands_too_far_is_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		API_TEST(a_batch_of_a_later_format_waits_for_a_newer_server),
 		API_TEST(a_batch_that_is_known_is_acknowledged),
 		API_TEST(after_a_failure_of_the_store_the_agent_must_retry),
 		API_TEST(the_agent_must_retry_while_the_clocks_differ),

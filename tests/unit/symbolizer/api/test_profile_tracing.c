@@ -329,6 +329,11 @@ static void invalid_input_is_an_error_of_the_client(void **state)
 		{ QUESTION(",\"tag_filter\":\"no_such_tag = 1\""), "no_such_tag" },
 		{ QUESTION(",\"group_by\":\"no_such_tag\""), "no_such_tag" },
 		{ QUESTION(",\"format\":\"\\u003cxml>\""), "'<xml>'" },
+		{ QUESTION(",\"profile_event_type\":\"on-fire\""),
+		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, "
+		  "on-gpu, mem-alloc, mem-inuse, hbm-alloc, hbm-inuse, rdma" },
+		{ QUESTION(",\"profile_event_type\":\"ON-CPU\""),
+		  "profile_event_type: 'ON-CPU' is no event type" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)

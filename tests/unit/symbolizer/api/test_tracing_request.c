@@ -181,12 +181,6 @@ static void the_error_names_the_invalid_key(void **state)
 		  "debug: true or false is expected, not an integer" },
 		{ "{" REQUIRED ",\"fold_threads\":0}",
 		  "fold_threads: true or false is expected, not an integer" },
-		{ "{" REQUIRED ",\"profile_event_type\":\"on-fire\"}",
-		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, "
-		  "on-gpu, mem-alloc, "
-		  "mem-inuse, hbm-alloc, hbm-inuse, rdma" },
-		{ "{" REQUIRED ",\"profile_event_type\":\"ON-CPU\"}",
-		  "profile_event_type: 'ON-CPU' is no event type" },
 		{ "{" REQUIRED ",\"profile_language_type\":\"Java\"}",
 		  "profile_language_type: 'Java' is not collected, only eBPF is" },
 		{ "{" REQUIRED ",\"time_start\":-1}",
