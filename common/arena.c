@@ -23,8 +23,9 @@ struct arena_block {
 };
 
 struct arena {
-	struct arena_block *shared; /* newest first */
-	struct arena_block *single; /* one allocation each */
+	struct arena_block *shared;   /* newest first */
+	struct arena_block *single;   /* one allocation each */
+	struct memory_budget *budget; /* or NULL */
 	size_t ceiling_bytes;
 	size_t held_bytes; /* blocks with their headers */
 	size_t used_bytes;
@@ -33,10 +34,16 @@ struct arena {
 
 int arena_new(size_t ceiling_bytes, struct arena **ret_arena)
 {
+	return arena_new_in(ceiling_bytes, NULL, ret_arena);
+}
+
+int arena_new_in(size_t ceiling_bytes, struct memory_budget *budget, struct arena **ret_arena)
+{
 	struct arena *arena = calloc(1, sizeof(*arena));
 
 	if (!arena)
 		return -ENOMEM;
+	arena->budget = budget;
 	arena->ceiling_bytes = ceiling_bytes;
 	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
 	*ret_arena = arena;
@@ -49,10 +56,12 @@ static void free_blocks(struct arena *arena, struct arena_block **list,
 {
 	while (*list != last) {
 		struct arena_block *block = *list;
+		size_t bytes = sizeof(*block) + block->size;
 
 		*list = block->older;
-		arena->held_bytes -= sizeof(*block) + block->size;
+		arena->held_bytes -= bytes;
 		free(block);
+		memory_budget_give(arena->budget, bytes);
 	}
 }
 
@@ -98,9 +107,13 @@ static struct arena_block *add_block(struct arena *arena, struct arena_block **l
 		return NULL;
 	size = MIN(wanted_size, room - sizeof(*block));
 
-	block = calloc(1, sizeof(*block) + size);
-	if (!block)
+	if (!memory_budget_take(arena->budget, sizeof(*block) + size))
 		return NULL;
+	block = calloc(1, sizeof(*block) + size);
+	if (!block) {
+		memory_budget_give(arena->budget, sizeof(*block) + size);
+		return NULL;
+	}
 	block->size = size;
 	block->older = *list;
 	*list = block;

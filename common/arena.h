@@ -8,11 +8,15 @@
  */
 
 #include "common/base.h"
+#include "common/memory_budget.h"
 
 struct arena;
 
 /* The arena holds at most @ceiling_bytes, including its block headers. 0 or -ENOMEM. */
 int arena_new(size_t ceiling_bytes, struct arena **ret_arena);
+
+/* Like arena_new(). Blocks are taken from @budget too: arena_alloc() returns NULL if it refuses. */
+int arena_new_in(size_t ceiling_bytes, struct memory_budget *budget, struct arena **ret_arena);
 struct arena *arena_free(struct arena *arena);
 
 /* Frees all memory but the first block. */

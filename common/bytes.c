@@ -20,9 +20,15 @@ static int bytes_fail(struct bytes *bytes, int error)
 	return error;
 }
 
+static uint64_t counted(size_t capacity)
+{
+	return capacity > BYTES_OUTSIDE_BUDGET ? capacity : 0;
+}
+
 void bytes_release(struct bytes *bytes)
 {
 	free(bytes->data);
+	memory_budget_give(bytes->budget, counted(bytes->capacity));
 	bytes->data = NULL;
 	bytes->size = 0;
 	bytes->capacity = 0;
@@ -53,9 +59,13 @@ int bytes_reserve(struct bytes *bytes, size_t extra)
 		capacity = capacity > SIZE_MAX / 2 ? SIZE_MAX : capacity * 2;
 	capacity = MIN(capacity, bytes->ceiling);
 
-	moved = realloc(bytes->data, capacity);
-	if (!moved)
+	if (!memory_budget_take(bytes->budget, counted(capacity) - counted(bytes->capacity)))
 		return bytes_fail(bytes, -ENOMEM);
+	moved = realloc(bytes->data, capacity);
+	if (!moved) {
+		memory_budget_give(bytes->budget, counted(capacity) - counted(bytes->capacity));
+		return bytes_fail(bytes, -ENOMEM);
+	}
 	bytes->data = moved;
 	bytes->capacity = capacity;
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base.h"
+#include "common/memory_budget.h"
 
 struct bytes_view {
 	const uint8_t *data;
@@ -23,7 +24,13 @@ struct bytes {
 	size_t capacity;
 	size_t ceiling; /* appends beyond it fail with -EFBIG */
 	int error;      /* 0, or the first negative errno */
+	/* A capacity above BYTES_OUTSIDE_BUDGET is taken from it: -ENOMEM if it refuses. NULL: no
+	 * limit. Set before the first append. */
+	struct memory_budget *budget;
 };
+
+/* Error messages can be written while nothing is left of the budget. */
+#define BYTES_OUTSIDE_BUDGET ((size_t)(64 * KIB))
 
 #define BYTES_INIT(ceiling_bytes) ((struct bytes){ .ceiling = (ceiling_bytes) })
 

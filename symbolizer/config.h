@@ -25,7 +25,8 @@ struct symbolizer_config {
 	uint64_t debuginfo_upstream_timeout_ns;
 	uint64_t debuginfo_upstream_max_bytes;
 	uint64_t debuginfo_upstream_wait_ns;
-	uint64_t threads; /* 0: chosen by the number of CPUs */
+	uint64_t memory_limit_bytes; /* 0: half of the memory of the host or cgroup */
+	uint64_t threads;            /* 0: chosen by the number of CPUs */
 	uint64_t max_connections;
 	uint64_t max_connections_per_client; /* 0: half of max_connections */
 	uint64_t max_requests_per_token;     /* 0: three quarters of max_connections */

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "symbolizer/api/api.h"
 #include "symbolizer/http/server.h"
+#include "symbolizer/memory_share.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "symbolizer/token_watch.h"
 
@@ -34,6 +35,7 @@ struct symbolizer {
 	struct auth *auth;
 	struct token_watch token_watch; /* used by the reloading thread only */
 	struct route_metrics *route_metrics;
+	struct memory_budget query_memory, ingest_memory;
 	struct api_context api;
 	/* workers read it for /metrics, from the first request on */
 	_Atomic(struct http_server *) http;
@@ -186,6 +188,19 @@ static unsigned int count_workers(const struct symbolizer_config *config)
 	return (unsigned int)MAX(wanted, (long)MIN_WORKERS);
 }
 
+/* A query never uses the memory for batches: a busy page must not stop ingest. */
+static void share_memory(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+{
+	uint64_t limit = config->memory_limit_bytes;
+
+	if (limit == 0)
+		limit = memory_of_process_bytes() / 2;
+	symbolizer->query_memory.limit_bytes = limit / 4 * 3;
+	symbolizer->ingest_memory.limit_bytes = limit / 4;
+	symbolizer->api.memory = &symbolizer->query_memory;
+	ingest_set_memory(symbolizer->ingest, &symbolizer->ingest_memory);
+}
+
 static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_config *config)
 {
 	struct api_context *api = &symbolizer->api;
@@ -238,6 +253,7 @@ static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *
 		.listen = config->listen,
 		.n_workers = count_workers(config),
 		.max_connections = (unsigned int)config->max_connections,
+		.answer_memory = &symbolizer->query_memory,
 		.limits = client_limits(config),
 		.insecure = config->insecure,
 	};
@@ -297,6 +313,7 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	r = set_up_debuginfo(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
+	share_memory(symbolizer, config);
 	fill_context(symbolizer, config);
 	r = api_start_readings(&symbolizer->api);
 	if (r < 0)

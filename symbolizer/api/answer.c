@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "symbolizer/api/losses_answer.h"
 #include "symbolizer/flame/node_list.h"
+#include "symbolizer/query/profile_message.h"
 
 enum stat_kind {
 	STAT_COUNT,
@@ -196,6 +197,26 @@ static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
 			       strerror(-error));
 }
 
+int answer_memory_error(const struct api_context *context, int error, uint64_t refused,
+			char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	if (error != -ENOMEM || memory_budget_refused(context->memory) == refused)
+		return error;
+	(void)snprintf(
+		ret_message, PROFILE_MESSAGE_SIZE,
+		"the queries that run now need more memory than memory_limit allows (%" PRIu64
+		" MiB for all queries): try again in a moment, or choose a shorter time, a "
+		"service or a tag_filter",
+		context->memory->limit_bytes / MIB);
+	return -ENOBUFS;
+}
+
+void answer_refuse_memory(struct http_response *response, const char *message)
+{
+	http_response_header(response, "Retry-After", "5");
+	http_response_error(response, 503, "%s", message);
+}
+
 /* Counts a query that ended with @r. Describes and logs a failure of the server. */
 static void count_query(struct api_context *context, const struct profile_request *request,
 			const struct profile_stats *stats, int r,
@@ -210,6 +231,8 @@ static void count_query(struct api_context *context, const struct profile_reques
 		api_count(context, API_METRIC_QUERIES_EMPTY, 1);
 	} else if (r == -EINVAL) {
 		api_count(context, API_METRIC_QUERIES_INVALID, 1);
+	} else if (r == -ENOBUFS) {
+		api_count(context, API_METRIC_QUERIES_NO_MEMORY, 1);
 	} else if (r == -ECANCELED) {
 		api_count(context, API_METRIC_QUERIES_CANCELED, 1);
 	} else {
@@ -227,15 +250,22 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE])
 {
+	const uint64_t refused = memory_budget_refused(context->memory);
 	struct profile_request in_unit = *request;
 	int r;
 
+	in_unit.memory = context->memory;
 	in_unit.value_unit = event_unit_divisor(profile_event(request)->unit);
 	in_unit.now_ns = clock_wall_ns(context->clock);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
 	r = profile_query(context->store, context->resolver, context->clock, &in_unit, ret_tree,
 			  ret_stats, ret_message);
+	r = answer_memory_error(context, r, refused, ret_message);
+	if (r > 0 && ret_stats->n_stacks_shortened > 0 &&
+	    memory_budget_refused(context->memory) != refused)
+		profile_message_append(ret_message, "the tree is small because the queries that "
+						    "run now reached memory_limit");
 	count_query(context, request, ret_stats, r, ret_message);
 	return r;
 }
@@ -244,12 +274,15 @@ int answer_unresolved(struct api_context *context, const struct profile_request 
 		      struct arena *arena, struct unresolved_files *ret_files,
 		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct profile_request at_now = *request;
+	const uint64_t refused = memory_budget_refused(context->memory);
+	struct profile_request complete = *request;
 	int r;
 
-	at_now.now_ns = clock_wall_ns(context->clock);
-	r = profile_unresolved(context->store, context->resolver, context->clock, &at_now, arena,
+	complete.now_ns = clock_wall_ns(context->clock);
+	complete.memory = context->memory;
+	r = profile_unresolved(context->store, context->resolver, context->clock, &complete, arena,
 			       ret_files, ret_stats, ret_message);
+	r = answer_memory_error(context, r, refused, ret_message);
 	count_query(context, request, ret_stats, r, ret_message);
 	return r;
 }

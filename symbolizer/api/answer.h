@@ -89,6 +89,15 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE]);
 
+/*
+ * Returns -ENOBUFS instead of @error, and writes the message, if a query failed because all queries
+ * together have no memory left. @refused: memory_budget_refused() before the query. To be answered
+ * with answer_refuse_memory().
+ */
+int answer_memory_error(const struct api_context *context, int error, uint64_t refused,
+			char ret_message[PROFILE_MESSAGE_SIZE]);
+void answer_refuse_memory(struct http_response *response, const char *message);
+
 /* Runs profile_unresolved() in the same way. */
 int answer_unresolved(struct api_context *context, const struct profile_request *request,
 		      struct arena *arena, struct unresolved_files *ret_files,

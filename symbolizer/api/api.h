@@ -33,6 +33,7 @@ struct api_context {
 	struct debuginfo_store *debuginfo;
 	struct resolver *resolver;
 	struct ingest *ingest;
+	struct memory_budget *memory; /* of all queries and their answers; NULL: no limit */
 	const struct clock *clock;
 	bool agents_may_upload;              /* uploads of debuginfo by agents are accepted */
 	uint64_t max_upload_bytes;           /* of one debuginfo file */

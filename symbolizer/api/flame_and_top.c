@@ -39,7 +39,9 @@ static bool select_profile(struct api_context *context, const struct http_reques
 	r = answer_query(context, &selected->parameters.profile, &selected->tree, &selected->stats,
 			 selected->message);
 	answer_headers(response, profile_event(&selected->parameters.profile), &selected->stats);
-	if (r < 0)
+	if (r == -ENOBUFS)
+		answer_refuse_memory(response, selected->message);
+	else if (r < 0)
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", selected->message);
 	return r >= 0;
 }

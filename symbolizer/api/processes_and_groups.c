@@ -33,6 +33,7 @@ static bool sum(struct api_context *context, const struct http_request *request,
 		struct arena *arena, struct http_response *response, struct summary *summary)
 {
 	struct profile_request *profile = &summary->parameters.profile;
+	const uint64_t refused = memory_budget_refused(context->memory);
 	int r;
 
 	profile->now_ns = clock_wall_ns(context->clock);
@@ -41,8 +42,13 @@ static bool sum(struct api_context *context, const struct http_request *request,
 		http_response_error(response, 400, "%s", summary->message);
 		return false;
 	}
+	r = answer_memory_error(context, r, refused, summary->message);
 	if (r == -ECANCELED)
 		return false;
+	if (r == -ENOBUFS) {
+		answer_refuse_memory(response, summary->message);
+		return false;
+	}
 	if (r < 0) {
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
 		(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m",
@@ -145,7 +151,7 @@ static void answer(struct api_context *context, const struct http_request *reque
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
-	if (arena_new(SUMS_ARENA_BYTES, &arena) < 0)
+	if (arena_new_in(SUMS_ARENA_BYTES, context->memory, &arena) < 0)
 		http_response_error(response, 500, "out of memory");
 	else if (sum(context, request, arena, response, summary))
 		write_answer(summary, name, write_row, response);

@@ -48,6 +48,10 @@ static void answer(struct api_context *context, const struct tracing_request *re
 		http_response_error(response, 400, "%s", description);
 		return;
 	}
+	if (r == -ENOBUFS) {
+		answer_refuse_memory(response, description);
+		return;
+	}
 	if (r < 0) {
 		envelope_store_failed(response, description);
 		return;

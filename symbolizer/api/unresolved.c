@@ -125,13 +125,17 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 	scoped(arena_freep) struct arena *arena = NULL;
 	int r;
 
-	r = arena_new(UNRESOLVED_ARENA_BYTES, &arena);
+	r = arena_new_in(UNRESOLVED_ARENA_BYTES, answer->context->memory, &arena);
 	if (r == 0)
 		r = answer_unresolved(answer->context, &answer->parameters.profile, arena,
 				      &answer->files, &answer->stats, answer->message);
 	answer_headers(response, profile_event(&answer->parameters.profile), &answer->stats);
 	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", answer->message);
+		if (r == -ENOBUFS)
+			answer_refuse_memory(response, answer->message);
+		else
+			http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
+					    answer->message);
 		return;
 	}
 	r = write_answer(answer, limit, response);

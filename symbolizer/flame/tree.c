@@ -48,13 +48,27 @@ static uint32_t *child_slot(const struct tree *tree, uint32_t parent, string_id 
 	}
 }
 
+/* Memory of the slots and of the nodes that they have room for. */
+static uint64_t bytes_of_slots(size_t n_slots)
+{
+	return n_slots * (sizeof(uint32_t) + sizeof(struct tree_node));
+}
+
 static int grow_slots(struct tree *tree)
 {
 	size_t n_slots = tree->slots ? (tree->slot_mask + 1) * 2 : TREE_FIRST_SLOTS;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+	uint64_t more = bytes_of_slots(n_slots) - tree->taken_bytes;
+	uint32_t *slots;
 
-	if (!slots)
+	if (tree->budget && !memory_budget_take(tree->budget, more))
+		return -ENOSPC;
+	slots = calloc(n_slots, sizeof(*slots));
+	if (!slots) {
+		memory_budget_give(tree->budget, more);
 		return -ENOMEM;
+	}
+	if (tree->budget)
+		tree->taken_bytes += more;
 
 	free(tree->slots);
 	tree->slots = slots;
@@ -94,6 +108,12 @@ int tree_new(const char *root_label, char root_type, size_t max_nodes, struct tr
 	return 0;
 }
 
+void tree_set_budget(struct tree *tree, struct memory_budget *budget)
+{
+	assert(!tree->budget);
+	tree->budget = budget;
+}
+
 struct tree *tree_free(struct tree *tree)
 {
 	if (!tree)
@@ -102,6 +122,7 @@ struct tree *tree_free(struct tree *tree)
 	string_table_free(tree->labels);
 	free(tree->slots);
 	vec_release(&tree->nodes);
+	memory_budget_give(tree->budget, tree->taken_bytes);
 	free(tree);
 	return NULL;
 }

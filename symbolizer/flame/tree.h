@@ -9,6 +9,7 @@
  * instead of wrapping. A tree is used by one thread.
  */
 
+#include "common/memory_budget.h"
 #include "common/scoped.h"
 #include "common/string_table.h"
 
@@ -33,6 +34,9 @@ struct tree;
 
 int tree_new(const char *root_label, char root_type, size_t max_nodes, struct tree **ret_tree);
 struct tree *tree_free(struct tree *tree);
+
+/* From now on the tree takes its nodes from @budget. If it refuses, the tree is full (-ENOSPC). */
+void tree_set_budget(struct tree *tree, struct memory_budget *budget);
 
 /* Finds or adds the child of @parent with this label and type. Returns 0, -ENOSPC beyond max_nodes,
  * or -ENOMEM. */

@@ -14,6 +14,8 @@ struct tree {
 	/* Hash table by (parent, label, type): 1 + node, 0 free. NULL in a finished tree. */
 	uint32_t *slots;
 	size_t slot_mask;
+	struct memory_budget *budget; /* or NULL */
+	uint64_t taken_bytes;         /* of the budget */
 	size_t max_nodes;
 	bool finished;
 };

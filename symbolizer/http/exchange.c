@@ -253,9 +253,13 @@ static void check_answer(struct exchange *exchange)
 			"the answer is larger than %" PRIu64
 			" bytes; ask for fewer nodes (max_nodes), a shorter time or format=columns",
 			HTTP_RESPONSE_MAX_BYTES);
-	else if (error < 0)
-		http_response_error(&exchange->response, 500,
-				    "out of memory while writing the answer");
+	else if (error < 0) {
+		http_response_header(&exchange->response, "Retry-After", "5");
+		http_response_error(&exchange->response, 503,
+				    "the answers of all queries together need more memory than "
+				    "memory_limit allows; try again in a moment, or ask for fewer "
+				    "nodes (max_nodes) or a shorter time");
+	}
 }
 
 static void drop_answer(struct http_response *response)
@@ -304,6 +308,9 @@ static void drop_for_gone_client(struct exchange *exchange)
 static void call_handler(struct exchange *exchange)
 {
 	const struct http_route *route = exchange->route;
+
+	if (route->lane == HTTP_LANE_QUERY || route->lane == HTTP_LANE_LISTS)
+		exchange->response.body.budget = exchange->host->options.answer_memory;
 
 	if (exchange->stream)
 		route->stream->finish(exchange->stream, &exchange->request, &exchange->response);

@@ -57,6 +57,7 @@ void gzip_response(const struct http_request *request, struct http_response *res
 {
 	struct bytes compressed = BYTES_INIT(HTTP_RESPONSE_MAX_BYTES);
 
+	compressed.budget = response->body.budget;
 	if (response->file >= 0 || response->fixed_body.data || !is_text(response->content_type) ||
 	    response->body.size < GZIP_MIN_BYTES || response->body.size > MAX_INPUT_BYTES)
 		return;

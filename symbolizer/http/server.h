@@ -11,6 +11,7 @@
  */
 
 #include "common/clock.h"
+#include "common/memory_budget.h"
 #include "symbolizer/http/auth.h"
 #include "symbolizer/http/route_metrics.h"
 #include "symbolizer/http/router.h"
@@ -39,6 +40,8 @@ struct http_server_options {
 	unsigned int max_waiting; /* requests per lane; 0: as in HTTP_LANES */
 	unsigned int max_connections;
 	uint64_t max_held_answer_bytes; /* 0: HTTP_MAX_HELD_ANSWER_BYTES */
+	/* Answers of queries and lists are taken from it while they are written; NULL: no limit. */
+	struct memory_budget *answer_memory;
 	struct http_client_limits limits;
 	bool insecure; /* allows non-loopback addresses without tokens */
 };

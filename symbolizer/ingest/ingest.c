@@ -55,6 +55,7 @@ struct ingest {
 	pthread_mutex_t lock; /* of @in_use */
 	struct executables_in_use *in_use;
 	struct clock_log *clock_log;
+	struct memory_budget *memory; /* NULL: no limit for all batches together */
 };
 
 /* One call. */
@@ -119,6 +120,11 @@ static int fail(struct ingest_call *call, int error, const char *attempt)
 	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE, "%s: %s", attempt,
 		       strerror_r(-error, text, sizeof(text)));
 	return error;
+}
+
+void ingest_set_memory(struct ingest *ingest, struct memory_budget *memory)
+{
+	ingest->memory = memory;
 }
 
 size_t ingest_count_wrong_clocks(struct ingest *ingest)
@@ -403,7 +409,7 @@ int ingest_batch(struct ingest *ingest, const struct ingest_request *request, st
 
 	*ret_result = (struct ingest_result){};
 	hearth__v1__batch_answer__init(&call.answer);
-	r = arena_new(BATCH_MAX_DECODED_BYTES, &arena);
+	r = arena_new_in(BATCH_MAX_DECODED_BYTES, ingest->memory, &arena);
 	if (r < 0)
 		return fail(&call, r, "cannot decode the batch");
 	call.arena = arena;

@@ -24,6 +24,10 @@ int ingest_new(struct store *store, struct debuginfo_store *debuginfo, const str
 	       struct ingest **ret_ingest);
 struct ingest *ingest_free(struct ingest *ingest);
 
+/* The memory for batches that are being decoded. Beyond it, batches are refused with -ENOMEM. Call
+ * it before the first batch. */
+void ingest_set_memory(struct ingest *ingest, struct memory_budget *memory);
+
 /* Call it before the first batch. */
 void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy);
 

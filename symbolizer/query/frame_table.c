@@ -39,13 +39,27 @@ static uint32_t *frame_slot(const struct frame_table *table, const struct store_
 	}
 }
 
+/* Memory of the slots and of the frames that they have room for. */
+static uint64_t bytes_of_slots(size_t n_slots)
+{
+	return n_slots * (sizeof(uint32_t) + sizeof(struct frame) / 2);
+}
+
 static int grow_slots(struct frame_table *table)
 {
 	size_t n_slots = table->slots ? (table->slot_mask + 1) * 2 : FIRST_SLOTS;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+	uint64_t more = bytes_of_slots(n_slots) - table->taken_bytes;
+	uint32_t *slots;
 
-	if (!slots)
+	if (table->budget && !memory_budget_take(table->budget, more))
 		return -ENOMEM;
+	slots = calloc(n_slots, sizeof(*slots));
+	if (!slots) {
+		memory_budget_give(table->budget, more);
+		return -ENOMEM;
+	}
+	if (table->budget)
+		table->taken_bytes += more;
 	free(table->slots);
 	table->slots = slots;
 	table->slot_mask = n_slots - 1;
@@ -64,6 +78,7 @@ void frame_table_release(struct frame_table *table)
 {
 	free(table->frames);
 	free(table->slots);
+	memory_budget_give(table->budget, table->taken_bytes);
 	vec_release(&table->functions);
 	*table = (struct frame_table){};
 }

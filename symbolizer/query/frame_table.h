@@ -67,6 +67,8 @@ struct frame_table {
 	size_t capacity;
 	uint32_t *slots;
 	size_t slot_mask;
+	struct memory_budget *budget; /* of frames and slots; or NULL */
+	uint64_t taken_bytes;         /* of the budget */
 	struct frame_function_vec functions;
 	struct store_executable *executables;
 	size_t n_executables;

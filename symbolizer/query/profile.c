@@ -59,6 +59,7 @@ static int sum_series(struct query *query, const struct store_sum_series *series
 		.policy = has_states(query->request) ? STORE_SUM_LAST : STORE_SUM_ADD,
 		.without_stacks = query->selection.total,
 		.cancel = query->request->cancel,
+		.memory = query->request->memory,
 	};
 	uint64_t start_ns = clock_monotonic_ns(query->clock);
 	int r;
@@ -182,6 +183,7 @@ static int add_stacks(struct query *query, struct store_sum *items, size_t count
 		.no_inlines = query->request->no_inlines,
 		.function_starts = query->request->function_starts,
 		.cancel = query->request->cancel,
+		.memory = query->request->memory,
 		.stats = query->stats,
 	};
 
@@ -280,6 +282,7 @@ static int build(struct query *query)
 		     query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES, &query->tree);
 	if (r < 0)
 		return r;
+	tree_set_budget(query->tree, query->request->memory);
 	r = sum_rows(query);
 	if (r < 0)
 		return r;
@@ -379,7 +382,7 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
-	r = arena_new(QUERY_ARENA_MAX_BYTES, &arena);
+	r = arena_new_in(QUERY_ARENA_MAX_BYTES, request->memory, &arena);
 	if (r < 0)
 		return r;
 

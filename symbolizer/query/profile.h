@@ -35,6 +35,8 @@ struct profile_request {
 	uint32_t max_nodes; /* 0: no pruning */
 	/* Ends the query with -ECANCELED; NULL: it runs to the end. */
 	const struct cancel *cancel;
+	/* Of all queries of the server; NULL: no limit but those of each query. */
+	struct memory_budget *memory;
 	uint64_t value_unit; /* values are rounded to it (tree_finish_rounded()); 0: exact */
 };
 
@@ -91,7 +93,8 @@ static inline void profile_stats_add_cut(struct profile_stats *stats, uint8_t cu
  * Returns 1 with the profile in *ret_tree; ret_message is empty or names missing parts. Returns 0
  * if there are no data; ret_message has the reason (unknown service; no samples in the range, last
  * sample at ...). Returns -EINVAL if the request is wrong; ret_message has the error ("tag_filter:
- * ... at character N", "app_service count N is invalid"). Other negative errno: the store failed.
+ * ... at character N", "app_service count N is invalid"). Other negative errno: the store failed;
+ * -ENOBUFS: request->memory is used up.
  */
 int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,

@@ -324,6 +324,7 @@ int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size
 	if (r < 0)
 		return r;
 
+	loaded.frames.budget = build->memory;
 	r = number_frames(build, &loaded);
 	if (r == 0)
 		r = name_and_merge(build, items, n_items, &loaded);

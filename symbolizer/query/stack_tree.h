@@ -24,7 +24,8 @@ struct stack_tree {
 	int max_kernel_stack_depth;
 	bool no_inlines;
 	bool function_starts;
-	const struct cancel *cancel; /* or NULL */
+	const struct cancel *cancel;  /* or NULL */
+	struct memory_budget *memory; /* or NULL */
 	struct profile_stats *stats;
 };
 

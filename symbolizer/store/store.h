@@ -22,6 +22,7 @@
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "common/cancel.h"
+#include "common/memory_budget.h"
 #include "symbolizer/store/batch.h"
 
 struct store;
@@ -177,6 +178,9 @@ struct store_sum_query {
 	bool last_slots;             /* fill last_slot with STORE_SUM_ADD too */
 	size_t max_items;            /* 0: STORE_SUM_MAX_ITEMS */
 	const struct cancel *cancel; /* ends the sum with -ECANCELED; NULL: it runs to the end */
+	/* The items are taken from it until store_sums_release(): -ENOMEM if it refuses. NULL: no
+	 * limit but max_items. */
+	struct memory_budget *memory;
 };
 
 /* The stack ID of values of stacks that have no item, because there are too many. */
@@ -195,6 +199,8 @@ struct store_sums {
 	uint64_t n_rows; /* that were added; 0: the engine does not count rows */
 	uint64_t marked_value;
 	uint64_t n_damaged_blocks; /* of the series' hosts, which were skipped */
+	struct memory_budget *memory;
+	uint64_t taken_bytes; /* of the budget */
 };
 
 /*
@@ -334,6 +340,7 @@ static inline int store_sum(struct store *store, const struct store_sum_query *q
 static inline void store_sums_release(struct store_sums *sums)
 {
 	free(sums->items);
+	memory_budget_give(sums->memory, sums->taken_bytes);
 	*sums = (struct store_sums){};
 }
 

@@ -30,11 +30,22 @@ static uint32_t *item_slot(const struct sum_table *table, uint32_t group, uint64
 	}
 }
 
+/* Memory of the slots and of the items that they have room for. */
+static uint64_t bytes_of_slots(size_t n_slots)
+{
+	return n_slots * (sizeof(uint32_t) + sizeof(struct store_sum));
+}
+
 static int grow_slots(struct sum_table *table)
 {
 	size_t n_slots = table->slots ? (table->slot_mask + 1) * 2 : FIRST_SLOTS;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+	uint64_t more = bytes_of_slots(n_slots) - table->taken_bytes;
+	uint32_t *slots;
 
+	if (!memory_budget_take(table->memory, more))
+		return -ENOMEM;
+	table->taken_bytes += more;
+	slots = calloc(n_slots, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	free(table->slots);
@@ -50,6 +61,7 @@ int sum_table_init(struct sum_table *table, const struct store_sum_query *query)
 	*table = (struct sum_table){
 		.policy = query->policy,
 		.max_items = query->max_items ? query->max_items : STORE_SUM_MAX_ITEMS,
+		.memory = query->memory,
 	};
 	return grow_slots(table);
 }
@@ -58,6 +70,7 @@ void sum_table_release(struct sum_table *table)
 {
 	free(table->items);
 	free(table->slots);
+	memory_budget_give(table->memory, table->taken_bytes);
 	*table = (struct sum_table){};
 }
 
@@ -120,6 +133,9 @@ void sum_table_take(struct sum_table *table, struct store_sums *ret_sums)
 {
 	ret_sums->items = table->items;
 	ret_sums->count = table->count;
+	ret_sums->memory = table->memory;
+	ret_sums->taken_bytes = table->taken_bytes;
 	table->items = NULL;
+	table->memory = NULL;
 	sum_table_release(table);
 }

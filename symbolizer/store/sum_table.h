@@ -19,6 +19,8 @@ struct sum_table {
 	size_t capacity;
 	uint32_t *slots; /* [slot_mask + 1] 1 + index of an item; 0: free */
 	size_t slot_mask;
+	struct memory_budget *memory; /* or NULL */
+	uint64_t taken_bytes;         /* of the budget */
 };
 
 /* @max_items 0: STORE_SUM_MAX_ITEMS. Returns 0 or -ENOMEM. */

@@ -204,9 +204,30 @@ static void a_failing_store_is_500(void **state)
 	assert_error(&response, 500, "Input/output error");
 }
 
+static void a_query_beyond_memory_limit_is_refused_for_now(void **state)
+{
+	static const api_handler handlers[] = { api_flame, api_top, api_processes, api_unresolved };
+	struct api_fixture *fixture = *state;
+	struct memory_budget budget = { .limit_bytes = 1 };
+
+	fixture->context.memory = &budget;
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
+		scoped(http_response_release) struct http_response response;
+
+		ask_handler(fixture, handlers[i], NULL, NULL, &response);
+		assert_error(&response, 503,
+			     "the queries that run now need more memory than memory_limit allows");
+		assert_non_null(http_response_find_header(&response, "Retry-After"));
+		assert_int_equal(budget.used_bytes, 0);
+	}
+	assert_true(fixture->context.metrics[API_METRIC_QUERIES_NO_MEMORY] > 0);
+	fixture->context.memory = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		API_TEST(a_query_beyond_memory_limit_is_refused_for_now),
 		API_TEST(a_flame_graph_has_columns_and_figures),
 		API_TEST(a_flame_graph_can_have_nodes),
 		API_TEST(options_of_the_tree_are_passed_on),

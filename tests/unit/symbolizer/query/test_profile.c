@@ -69,6 +69,29 @@ static void a_query_ends_when_its_cancellation_is_requested(void **state)
 	fixture->request.cancel = NULL;
 }
 
+static void a_query_without_memory_fails_and_gives_back_what_it_took(void **state)
+{
+	struct fixture *fixture = *state;
+	struct memory_budget budget = { .limit_bytes = 1 };
+	uint64_t used = 0;
+	struct tree *tree = NULL;
+
+	set_fleet(fixture);
+	fixture->request.memory = &budget;
+	assert_int_equal(query(fixture, &tree), -ENOMEM);
+	assert_null(tree);
+	assert_true(memory_budget_refused(&budget) > 0);
+	assert_int_equal(budget.used_bytes, 0);
+
+	budget.limit_bytes = 64 * MIB;
+	assert_int_equal(query(fixture, &tree), 1);
+	used = budget.used_bytes;
+	tree_free(tree);
+	assert_int_equal(budget.used_bytes, 0);
+	assert_true(used <= budget.limit_bytes);
+	fixture->request.memory = NULL;
+}
+
 static void stacks_of_all_threads_and_hosts_merge_into_one_tree(void **state)
 {
 	struct fixture *fixture = *state;
@@ -642,6 +665,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_FLEET(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 		WITH_FLEET(stacks_of_all_threads_and_hosts_merge_into_one_tree),
+		WITH_FLEET(a_query_without_memory_fails_and_gives_back_what_it_took),
 		WITH_FLEET(a_query_ends_when_its_cancellation_is_requested),
 		WITH_FLEET(threads_can_be_folded_and_tags_can_group),
 		WITH_FLEET(kernel_frames_are_limited_to_the_requested_depth),
