@@ -36,13 +36,11 @@ static void add_to_service(struct service_summary *service, const struct store_s
 	service->n_processes += !previous || previous->process->id != series->process->id;
 }
 
-int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot,
-			  uint64_t to_slot, struct arena *arena,
-			  struct service_summary **ret_services, size_t *ret_count)
+/* For engines that do not count services. */
+static int count_series(struct store *store, const struct store_series_query *query,
+			struct arena *arena, struct service_summary **ret_services,
+			size_t *ret_count)
 {
-	const struct store_series_query query = {
-		.tenant = tenant, .type = EVENT_NONE, .from_slot = from_slot, .to_slot = to_slot
-	};
 	struct service_summary *services;
 	const struct store_series *previous = NULL;
 	struct store_series *series;
@@ -50,7 +48,7 @@ int profile_list_services(struct store *store, const char *tenant, uint64_t from
 	size_t count = 0;
 	int r;
 
-	r = store_find_series(store, &query, arena, &series, &n_series);
+	r = store_find_series(store, query, arena, &series, &n_series);
 	if (r < 0)
 		return r;
 	services = arena_alloc_array(arena, n_series + 1, sizeof(*services));
@@ -78,4 +76,60 @@ int profile_list_services(struct store *store, const char *tenant, uint64_t from
 	*ret_services = services;
 	*ret_count = count;
 	return 0;
+}
+
+static int compare_summaries(const void *left, const void *right)
+{
+	const struct service_summary *a = left;
+	const struct service_summary *b = right;
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : a->type < b->type ? -1 : a->type > b->type;
+}
+
+static int list_counted(const struct store_active_service *counted, size_t n_counted,
+			struct arena *arena, struct service_summary **ret_services,
+			size_t *ret_count)
+{
+	struct service_summary *services =
+		arena_alloc_array(arena, n_counted + 1, sizeof(*services));
+	size_t count = 0;
+
+	if (!services)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_counted; i++) {
+		if (strcmp(counted[i].name, TOTAL_SERVICE) == 0)
+			continue;
+		services[count++] = (struct service_summary){
+			.name = counted[i].name,
+			.type = counted[i].type,
+			.first_wall_ns = counted[i].first_slot * SLOT_NS,
+			.last_wall_ns = counted[i].last_slot * SLOT_NS,
+			.n_hosts = counted[i].n_hosts,
+			.n_processes = counted[i].n_processes,
+		};
+	}
+	qsort(services, count, sizeof(*services), compare_summaries);
+	*ret_services = services;
+	*ret_count = count;
+	return 0;
+}
+
+int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot,
+			  uint64_t to_slot, struct arena *arena,
+			  struct service_summary **ret_services, size_t *ret_count)
+{
+	const struct store_series_query query = {
+		.tenant = tenant, .type = EVENT_NONE, .from_slot = from_slot, .to_slot = to_slot
+	};
+	struct store_active_service *counted;
+	size_t n_counted = 0;
+	int r;
+
+	r = store_active_services(store, &query, arena, &counted, &n_counted);
+	if (r == -EOPNOTSUPP)
+		return count_series(store, &query, arena, ret_services, ret_count);
+	if (r < 0)
+		return r;
+	return list_counted(counted, n_counted, arena, ret_services, ret_count);
 }

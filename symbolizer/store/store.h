@@ -251,6 +251,14 @@ struct store_service {
 	bool without_stacks; /* of the first process found with that name */
 };
 
+/* A service with samples of one event type in a time range. */
+struct store_active_service {
+	const char *name;
+	enum event_type type;
+	uint64_t first_slot, last_slot; /* of its series on the days that the query overlaps */
+	uint32_t n_hosts, n_processes;
+};
+
 struct store_stats {
 	uint64_t n_too_old_batches; /* refused with STORE_TOO_OLD since the start */
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;
@@ -295,6 +303,9 @@ struct store_operations {
 	int (*list_services)(struct store *store, const char *tenant, size_t max,
 			     struct arena *arena, struct store_service **ret_services,
 			     size_t *ret_count);
+	int (*active_services)(struct store *store, const struct store_series_query *query,
+			       struct arena *arena, struct store_active_service **ret_services,
+			       size_t *ret_count);
 	int (*last_slot)(struct store *store, const char *tenant, const char *service,
 			 enum event_type type, uint64_t *ret_slot);
 	int (*list_label_names)(struct store *store, const char *tenant, const char *from,
@@ -491,6 +502,22 @@ static inline int store_list_services(struct store *store, const char *tenant, s
 	if (!store->operations->list_services)
 		return -EOPNOTSUPP;
 	return store->operations->list_services(store, tenant, max, arena, ret_services, ret_count);
+}
+
+/*
+ * Counts the hosts and processes of all services of the tenant with samples in the range of @query,
+ * which names no service and no type. Processes without stacks do not count. *ret_services is in
+ * @arena, in any order. Needs memory for numbers of each series only. -EOPNOTSUPP: the engine does
+ * not implement it.
+ */
+static inline int store_active_services(struct store *store, const struct store_series_query *query,
+					struct arena *arena,
+					struct store_active_service **ret_services,
+					size_t *ret_count)
+{
+	if (!store->operations->active_services)
+		return -EOPNOTSUPP;
+	return store->operations->active_services(store, query, arena, ret_services, ret_count);
 }
 
 /*

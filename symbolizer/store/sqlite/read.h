@@ -70,6 +70,11 @@ typedef int (*read_day_function)(void *arg, const struct read_day *day, int *ret
 int read_walk_days(struct connection_set *set, const struct read_range *range,
 		   read_day_function function, void *arg);
 
+/* read_services.c */
+int read_active_services(struct connection_set *set, const struct store_series_query *query,
+			 struct arena *arena, struct store_active_service **ret_services,
+			 size_t *ret_count);
+
 /* read_coverage.c */
 int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
 		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,

@@ -196,6 +196,15 @@ static int operation_list_services(struct store *store, const char *tenant, size
 	return read_list_services(reader.set, tenant, max, arena, ret_services, ret_count);
 }
 
+static int operation_active_services(struct store *store, const struct store_series_query *query,
+				     struct arena *arena,
+				     struct store_active_service **ret_services, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_active_services(reader.set, query, arena, ret_services, ret_count);
+}
+
 static int operation_last_slot(struct store *store, const char *tenant, const char *service,
 			       enum event_type type, uint64_t *ret_slot)
 {
@@ -312,6 +321,7 @@ static const struct store_operations sqlite_operations = {
 	.find_executable = operation_find_executable,
 	.agent_executables = operation_agent_executables,
 	.list_services = operation_list_services,
+	.active_services = operation_active_services,
 	.last_slot = operation_last_slot,
 	.list_label_names = operation_list_label_names,
 	.set_retention = operation_set_retention,

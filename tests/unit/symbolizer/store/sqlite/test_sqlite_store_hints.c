@@ -59,6 +59,76 @@ static void services_and_labels_are_listed_by_tenant(void **state)
 	assert_string_equal(names[0], "service");
 }
 
+/* A second host with two processes "server", each with two threads, and one "other". */
+static struct batch_builder *batch_of_second_host(void)
+{
+	struct batch_builder *builder = batch_builder_new(3, EPOCH, 1, NOON, NOON + NSEC_PER_SEC);
+
+	for (uint32_t i = 1; i <= 3; i++)
+		batch_builder_process(builder, i, 100 * i, 1, i == 3 ? "other" : "server", 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		batch_builder_series(builder, i + 1, i / 2 + 1, 100 * (i / 2 + 1) + i % 2, "t",
+				     EVENT_ON_CPU, NSEC_PER_MSEC);
+		batch_builder_row(builder, i + 1, 0, NOON + i * 100 * NSEC_PER_MSEC, 1);
+	}
+	return builder;
+}
+
+static void check_services(struct store *store, const char *tenant, uint64_t from_ns,
+			   const struct store_active_service *expected, size_t n_expected)
+{
+	const struct store_series_query query = { .tenant = tenant,
+						  .from_slot = from_ns / SLOT_NS };
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_active_service *services;
+	size_t count;
+
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(store_active_services(store, &query, arena, &services, &count));
+	assert_int_equal(count, n_expected);
+	for (size_t i = 0; i < count; i++) {
+		size_t k = 0;
+
+		while (k < n_expected && (strcmp(expected[k].name, services[i].name) != 0 ||
+					  expected[k].type != services[i].type))
+			k++;
+		assert_true(k < n_expected);
+		assert_int_equal(services[i].first_slot, expected[k].first_slot);
+		assert_int_equal(services[i].last_slot, expected[k].last_slot);
+		assert_int_equal(services[i].n_hosts, expected[k].n_hosts);
+		assert_int_equal(services[i].n_processes, expected[k].n_processes);
+	}
+}
+
+#define SLOT_AT(wall_ns) ((wall_ns) / SLOT_NS)
+
+static void hosts_and_processes_of_active_services_are_counted(void **state)
+{
+	static const struct store_active_service all[] = {
+		{ "server", EVENT_ON_CPU, SLOT_AT(NOON - 4 * NSEC_PER_SEC),
+		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 2, 3 },
+		{ "worker", EVENT_OFF_CPU, SLOT_AT(NOON - NSEC_PER_SEC),
+		  SLOT_AT(NOON - NSEC_PER_SEC), 1, 1 },
+		{ "other", EVENT_ON_CPU, SLOT_AT(NOON + 400 * NSEC_PER_MSEC),
+		  SLOT_AT(NOON + 500 * NSEC_PER_MSEC), 1, 1 },
+	};
+	static const struct store_active_service second_day[] = {
+		{ "server", EVENT_ON_CPU, SLOT_AT(NOON + DAY - 4 * NSEC_PER_SEC),
+		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 1, 1 },
+	};
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	store = store_of_two_tenants(*state, &clock, arena);
+	assert_int_equal(write_batch(store, batch_of_second_host()), STORE_STORED);
+	check_services(store, "default", 0, all, ARRAY_SIZE(all));
+	check_services(store, "default", NOON + DAY / 2, second_day, ARRAY_SIZE(second_day));
+	check_services(store, "default", NOON + 2 * DAY, NULL, 0);
+	check_services(store, "other", 0, NULL, 0);
+}
+
 static void the_last_sample_is_found_by_service_and_type(void **state)
 {
 	static const struct {
@@ -116,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(services_and_labels_are_listed_by_tenant),
+		in_folder(hosts_and_processes_of_active_services_are_counted),
 		in_folder(the_last_sample_is_found_by_service_and_type),
 		in_folder(batches_older_than_the_retention_are_counted_and_refused),
 	};
