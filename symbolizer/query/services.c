@@ -103,6 +103,7 @@ static int list_counted(const struct store_active_service *counted, size_t n_cou
 		services[count++] = (struct service_summary){
 			.name = counted[i].name,
 			.type = counted[i].type,
+			.event = counted[i].event,
 			.first_wall_ns = counted[i].first_slot * SLOT_NS,
 			.last_wall_ns = counted[i].last_slot * SLOT_NS,
 			.n_hosts = counted[i].n_hosts,

@@ -257,6 +257,7 @@ struct store_active_service {
 	enum event_type type;
 	uint64_t first_slot, last_slot; /* of its series on the days that the query overlaps */
 	uint32_t n_hosts, n_processes;
+	const struct event_type_info *event; /* of @type */
 };
 
 struct store_stats {

@@ -39,6 +39,9 @@ int read_code_objects(struct connection_set *set, const uint32_t *ids, size_t co
 		      struct arena *arena, struct store_code_object *ret_objects);
 int read_event_type(struct connection_set *set, const char *tenant, const char *name,
 		    struct arena *arena, struct event_type_info *ret_info);
+/* Describes a type of table event_type. Its series exist only with it. */
+int read_event_of_number(struct sqlite_db *hearth, uint32_t type, struct arena *arena,
+			 struct event_type_info *ret_info);
 
 /* read_hints.c */
 int read_list_services(struct connection_set *set, const char *tenant, size_t max,

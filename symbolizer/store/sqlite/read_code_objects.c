@@ -77,3 +77,23 @@ int read_event_type(struct connection_set *set, const char *tenant, const char *
 	*ret_info = info;
 	return 1;
 }
+
+int read_event_of_number(struct sqlite_db *hearth, uint32_t type, struct arena *arena,
+			 struct event_type_info *ret_info)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(hearth, SQL_EVENT_TYPE_LOAD, &row, SQL_INT(type));
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	*ret_info = (struct event_type_info){
+		.type = (enum event_type)type,
+		.name = arena_copy_text(arena, sqlite_text(row, 0),
+					(size_t)sqlite3_column_bytes(row, 0)),
+		.unit = arena_copy_text(arena, sqlite_text(row, 1),
+					(size_t)sqlite3_column_bytes(row, 1)),
+		.kind = (enum event_value_kind)sqlite3_column_int(row, 2),
+	};
+	return ret_info->name && ret_info->unit ? 0 : -ENOMEM;
+}

@@ -211,26 +211,6 @@ static int find_process(struct series_search *search, uint32_t id,
 	return 0;
 }
 
-/* Describes a type of table event_type. Its series exist only with it. */
-static int load_event(struct series_search *search, uint32_t type, struct event_type_info *ret_info)
-{
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r;
-
-	r = sqlite_query(search->hearth, SQL_EVENT_TYPE_LOAD, &row, SQL_INT(type));
-	if (r <= 0)
-		return r < 0 ? r : -EIO;
-	*ret_info = (struct event_type_info){
-		.type = (enum event_type)type,
-		.name = arena_copy_text(search->arena, sqlite_text(row, 0),
-					(size_t)sqlite3_column_bytes(row, 0)),
-		.unit = arena_copy_text(search->arena, sqlite_text(row, 1),
-					(size_t)sqlite3_column_bytes(row, 1)),
-		.kind = (enum event_value_kind)sqlite3_column_int(row, 2),
-	};
-	return ret_info->name && ret_info->unit ? 0 : -ENOMEM;
-}
-
 static int find_event(struct series_search *search, uint32_t type,
 		      const struct event_type_info **ret_info)
 {
@@ -244,7 +224,8 @@ static int find_event(struct series_search *search, uint32_t type,
 	r = hash_table_insert(search->events, &type, (void **)&slot);
 	if (r == 1) {
 		info = arena_alloc(search->arena, sizeof(*info));
-		r = info ? load_event(search, type, info) : -ENOMEM;
+		r = info ? read_event_of_number(search->hearth, type, search->arena, info)
+			 : -ENOMEM;
 		*slot = info;
 	}
 	if (r < 0)

@@ -232,6 +232,30 @@ static void add_series(struct store_active_service *service, const struct active
 	service->n_processes += !previous || previous->process != series->process;
 }
 
+static int describe_service(struct service_count *count, const struct active_series *series,
+			    struct arena *arena, struct store_active_service *ret_service)
+{
+	const char *name = string_table_text(count->names, series->name);
+	struct event_type_info *event;
+	int r;
+
+	*ret_service = (struct store_active_service){
+		.name = arena_copy_text(arena, name, strlen(name)),
+		.type = (enum event_type)series->type,
+		.event = event_type_info((enum event_type)series->type),
+	};
+	if (!ret_service->name)
+		return -ENOMEM;
+	if (ret_service->event)
+		return 0;
+	event = arena_alloc(arena, sizeof(*event));
+	if (!event)
+		return -ENOMEM;
+	r = read_event_of_number(count->hearth, series->type, arena, event);
+	ret_service->event = event;
+	return r;
+}
+
 static int count_services(struct service_count *count, struct arena *arena,
 			  struct store_active_service **ret_services, size_t *ret_count)
 {
@@ -248,13 +272,11 @@ static int count_services(struct service_count *count, struct arena *arena,
 		if (series->name == NO_SERVICE)
 			break;
 		if (!previous || previous->name != series->name || previous->type != series->type) {
-			const char *name = string_table_text(count->names, series->name);
-			struct store_active_service service = {
-				.name = arena_copy_text(arena, name, strlen(name)),
-				.type = (enum event_type)series->type,
-			};
+			struct store_active_service service;
 
-			r = service.name ? vec_push(&services, service) : -ENOMEM;
+			r = describe_service(count, series, arena, &service);
+			if (r == 0)
+				r = vec_push(&services, service);
 			previous = NULL;
 		}
 		if (r == 0)

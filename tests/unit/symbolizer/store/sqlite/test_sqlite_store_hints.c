@@ -97,6 +97,7 @@ static void check_services(struct store *store, const char *tenant, uint64_t fro
 		assert_int_equal(services[i].last_slot, expected[k].last_slot);
 		assert_int_equal(services[i].n_hosts, expected[k].n_hosts);
 		assert_int_equal(services[i].n_processes, expected[k].n_processes);
+		assert_string_equal(services[i].event->name, event_type_name(services[i].type));
 	}
 }
 
@@ -106,15 +107,15 @@ static void hosts_and_processes_of_active_services_are_counted(void **state)
 {
 	static const struct store_active_service all[] = {
 		{ "server", EVENT_ON_CPU, SLOT_AT(NOON - 4 * NSEC_PER_SEC),
-		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 2, 3 },
+		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 2, 3, NULL },
 		{ "worker", EVENT_OFF_CPU, SLOT_AT(NOON - NSEC_PER_SEC),
-		  SLOT_AT(NOON - NSEC_PER_SEC), 1, 1 },
+		  SLOT_AT(NOON - NSEC_PER_SEC), 1, 1, NULL },
 		{ "other", EVENT_ON_CPU, SLOT_AT(NOON + 400 * NSEC_PER_MSEC),
-		  SLOT_AT(NOON + 500 * NSEC_PER_MSEC), 1, 1 },
+		  SLOT_AT(NOON + 500 * NSEC_PER_MSEC), 1, 1, NULL },
 	};
 	static const struct store_active_service second_day[] = {
 		{ "server", EVENT_ON_CPU, SLOT_AT(NOON + DAY - 4 * NSEC_PER_SEC),
-		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 1, 1 },
+		  SLOT_AT(NOON + DAY - NSEC_PER_SEC), 1, 1, NULL },
 	};
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = NULL;
