@@ -243,7 +243,7 @@ int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t 
 				      .table = SEGMENT_SERIES,
 				      .number = number,
 				      .versions = { 0, process->version } };
-	const uint64_t cpu_plus_one = (uint64_t)(series->cpu + 1);
+	const uint32_t cpu_plus_one = (uint32_t)(series->cpu + 1);
 	uint64_t values[] = { 0, series->tid, 0, cpu_plus_one, series->period_ns, 0 };
 	uint64_t *known;
 	uint64_t row;

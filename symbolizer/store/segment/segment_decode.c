@@ -34,7 +34,8 @@ static uint64_t read_u64(const uint8_t *bytes)
 
 static int check_prefix(struct bytes_view in)
 {
-	if (in.size < SEGMENT_PREFIX_BYTES || memcmp(in.data, SEGMENT_MAGIC, SEGMENT_MAGIC_BYTES))
+	if (in.size < SEGMENT_PREFIX_BYTES ||
+	    memcmp(in.data, SEGMENT_MAGIC, SEGMENT_MAGIC_BYTES) != 0)
 		return -EBADMSG;
 	if (in.data[SEGMENT_MAGIC_BYTES] > SEGMENT_FORMAT)
 		return -EPROTONOSUPPORT;

@@ -166,7 +166,10 @@ SPOIL(code_number_high, m->code_objects[0]->number = FRAME_CODE_OBJECT)
 SPOIL(code_language, m->code_objects[0]->language = 99)
 SPOIL(code_function, m->code_objects[1]->function = 99)
 SPOIL(code_file, m->code_objects[0]->file = 99)
-SPOIL(code_lines, m->code_objects[0]->line_table.len = MAX_LINE_TABLE_BYTES + 1)
+/* The packer reads as many bytes as the length says. */
+static uint8_t long_line_table[MAX_LINE_TABLE_BYTES + 1];
+SPOIL(code_lines, m->code_objects[0]->line_table = (ProtobufCBinaryData){
+			  .len = sizeof(long_line_table), .data = long_line_table })
 SPOIL(space_columns, m->stacks->n_space_executable--)
 SPOIL(space_code_column, m->stacks->n_space_code_object--)
 SPOIL(space_no_kind, m->stacks->space_kind[0] = 0)
