@@ -44,6 +44,18 @@ struct cpu_timers {
 	struct timer_vec all;
 };
 
+bool cpu_timers_in_step(uint64_t frequency_hz)
+{
+	/* The values that kernel/Kconfig.hz offers for CONFIG_HZ. */
+	static const uint64_t kernel_hz[] = { 100, 250, 300, 1000 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kernel_hz); i++) {
+		if (frequency_hz % kernel_hz[i] == 0 || kernel_hz[i] % frequency_hz == 0)
+			return true;
+	}
+	return false;
+}
+
 int cpu_timers_new(int program_fd, uint64_t period_ns, struct cpu_timers **ret_timers)
 {
 	struct cpu_timers *timers = calloc(1, sizeof(*timers));

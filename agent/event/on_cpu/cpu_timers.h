@@ -20,6 +20,13 @@ struct cpu_timers_received {
 	uint64_t all; /* including idle ticks */
 };
 
+/*
+ * Whether a timer of this frequency can stay in step with the timer tick of the kernel, at which the
+ * scheduler preempts: one frequency is a multiple of the other. Each sample is then taken at the same
+ * distance from a tick, and programs that start or end at a tick are over- or under-counted.
+ */
+bool cpu_timers_in_step(uint64_t frequency_hz);
+
 /* @program_fd is borrowed. No timer runs until cpu_timers_follow(). */
 int cpu_timers_new(int program_fd, uint64_t period_ns, struct cpu_timers **ret_timers);
 struct cpu_timers *cpu_timers_free(struct cpu_timers *timers);

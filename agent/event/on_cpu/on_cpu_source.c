@@ -3,6 +3,7 @@
  * The event source on-cpu: opens timers on the CPUs to sample, accounts for their ticks, and lowers
  * the frequency when the agent exceeds its budget.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -177,6 +178,12 @@ static int start(const struct event_host *host, void **ret_source)
 
 	if (!on_cpu)
 		return log_error_errno(ENOMEM, "cannot make the on-CPU timers: %m, not starting");
+	if (cpu_timers_in_step(host->config->on_cpu_frequency))
+		log_warn("on_cpu.frequency %" PRIu64
+			 " can be in step with the timer tick of the kernel, "
+			 "programs that start or end at a tick are then over- or under-counted; "
+			 "use a frequency such as 99, 199, 499 or 997",
+			 host->config->on_cpu_frequency);
 	*on_cpu = (struct on_cpu){
 		.host = host,
 		.base_period_ns = period_ns,

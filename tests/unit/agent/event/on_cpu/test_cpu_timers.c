@@ -193,6 +193,18 @@ static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **stat
 	assert_int_equal(follow(fixture, 1), 0);
 }
 
+static void frequencies_in_step_with_a_kernel_tick_are_recognized(void **state)
+{
+	static const uint64_t in_step[] = { 1, 50, 100, 125, 150, 250, 300, 500, 1000 };
+	static const uint64_t out_of_step[] = { 19, 99, 101, 199, 397, 499, 967, 997, 999 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(in_step); i++)
+		assert_true(cpu_timers_in_step(in_step[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(out_of_step); i++)
+		assert_false(cpu_timers_in_step(out_of_step[i]));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -200,6 +212,7 @@ int main(void)
 		TIMER_TEST(an_offline_cpu_expects_no_ticks_until_it_is_online_again),
 		TIMER_TEST(a_suspect_timer_is_reopened_and_no_period_is_lost_or_counted_twice),
 		TIMER_TEST(a_clock_that_stands_still_shows_that_the_cpu_was_offline),
+		cmocka_unit_test(frequencies_in_step_with_a_kernel_tick_are_recognized),
 #undef TIMER_TEST
 	};
 
