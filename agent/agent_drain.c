@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drains: moves all that waits in the kernel, or for helpers, into the open window. Closes windows
- * that become full on the way. Nothing that agent_close_window() calls closes a window.
+ * Drains: adds the samples of the ring buffer, and the records that waited for helpers, to the open
+ * window, and applies the process events of the perf rings. If the window becomes full, closes it
+ * and continues with the next window. To avoid recursion, no function called by
+ * agent_close_window() closes a window.
  */
 #include <poll.h>
 #include <time.h>
@@ -9,19 +11,22 @@
 #include "agent/agent_internal.h"
 #include "common/log.h"
 
-/* A drain that reads fewer samples than this is quiet: see agent.c. */
+/* A drain that reads fewer samples than this is quiet. After it, agent.c drains less often. */
 #define QUIET_SAMPLES 8
 
-/* Shortest time between two readings of all of /proc: more events may be lost meanwhile. */
+/* Shortest time between two scans of /proc. One scan replaces all events that were lost in it. */
 #define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
 
-/* Longest time for which a sample waits for its thread to finish it. Most take microseconds. */
+/*
+ * A deferred sample that its thread has not completed after this time is submitted as it is. Most
+ * threads need microseconds.
+ */
 #define DEFERRED_MAX_NS NSEC_PER_SEC
 
-/* Number of pauses, of a millisecond each, for threads to finish their samples. */
+/* How often agent_drain_deferred() pauses for 1 ms, so that threads can complete their samples. */
 #define DEFERRED_STOP_ROUNDS 20
 
-/* How long agent_finish_helpers() waits for look-ups in progress, and how often it looks. */
+/* How long agent_finish_helpers() waits for look-ups in progress, and in which steps. */
 #define FINISH_WAIT_NS (300 * NSEC_PER_MSEC)
 #define FINISH_POLL_MS 10
 
@@ -36,7 +41,10 @@ static int scan_if_due(struct agent *agent, uint64_t now_ns)
 	return process_table_scan(agent->processes);
 }
 
-/* Reads the whole ring buffer. Returns the number of samples in the last window, or an error. */
+/*
+ * Reads the whole ring buffer. Returns the number of samples that were read since it last closed a
+ * window, or a negative errno.
+ */
 static int drain_samples(struct agent *agent)
 {
 	for (;;) {
@@ -98,7 +106,10 @@ int agent_drain(struct agent *agent)
 	n_samples = drain_samples(agent);
 	if (n_samples < 0)
 		return n_samples;
-	/* A drain soon after another finds few samples even on a busy host. */
+	/*
+	 * On a busy host too, a drain soon after another drain reads few samples. So that drain may
+	 * end the quiet state, but not begin it.
+	 */
 	if (n_samples >= QUIET_SAMPLES || began_ns >= agent->drained_ns + AGENT_DRAIN_INTERVAL_NS)
 		agent->quiet = n_samples < QUIET_SAMPLES;
 	agent->drained_ns = began_ns;
@@ -108,7 +119,7 @@ int agent_drain(struct agent *agent)
 	r = agent_run_helpers(agent);
 	if (r < 0)
 		return r;
-	/* Only after all events were applied, so that current mappings are published. */
+	/* After all events were applied, so that the current mappings are published. */
 	agent_publish(agent, clock_monotonic_ns(agent->clock));
 	return 0;
 }
@@ -137,7 +148,7 @@ int agent_run_helpers(struct agent *agent)
 	r = fold_parked(agent, now_ns);
 	if (r < 0)
 		return r;
-	/* The records that were processed may have begun other look-ups. */
+	/* Processing the records may have requested more look-ups. */
 	agent_serve_helpers(agent, now_ns);
 	return 0;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The numbers of the agent's metrics: the rows of agent/metrics.def, in their order. */
+/*
+ * One constant for each row of agent/metrics.def: the index of the metric in an array of metrics.
+ */
 
 #include "common/metrics.h"
 

@@ -90,7 +90,7 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 	return r;
 }
 
-/* -EXFULL ends the reading of the ring buffer behind the record that filled the window. */
+/* -EXFULL ends the reading of the ring buffer after the record that filled the window. */
 static int stop_if_full(const struct agent *agent)
 {
 	return agent->window_is_full ? -EXFULL : 0;

@@ -9,6 +9,7 @@
 struct cpu_scratch_map cpu_scratch SEC(".maps");
 struct tick_timers_map tick_timers SEC(".maps");
 
+/* Records for hearth_on_timer (skipped_ticks.bpf.c) that the kernel called the program. */
 static __always_inline void note_timer(struct bpf_perf_event_data *context)
 {
 	__u32 key = 0;

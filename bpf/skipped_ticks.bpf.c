@@ -5,7 +5,7 @@
  * in a system call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). With bpftrace
  * on every system call, this affects nearly every second tick. The program hearth_on_timer is
  * called at the end of every timer interrupt, where that restriction does not apply. It takes the
- * sample if the timer is ours and hearth_on_cpu_tick was not called.
+ * sample if the timer is that of our perf event and the kernel did not call hearth_on_cpu_tick.
  */
 #include "bpf/include/tick.bpf.h"
 

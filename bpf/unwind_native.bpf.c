@@ -7,8 +7,8 @@
  * The row of the executable's unwind table gives the caller's registers. If there is no row, or its
  * rule is not supported, the frame pointer chain does, with checks: a frame pointer must be aligned
  * and above the stack pointer and the previous one, and a return address must be in executable
- * memory. If code uses the register for another purpose, the stack ends with a reason; frames are
- * not invented.
+ * memory. If code uses the frame pointer register for another purpose, these checks fail and the
+ * stack ends with a reason, without wrong frames.
  */
 #include "bpf/include/chunk_search.bpf.h"
 #include "bpf/include/unwind_step.bpf.h"
@@ -98,8 +98,8 @@ static __always_inline bool unwind_step(struct sample *sample)
 		return cut(sample, STACK_CUT_NO_MAPPING);
 	}
 	/*
-	 * The callers of 32-bit code use other registers and words of another size. Walked as
-	 * 64-bit code, they would be invented.
+	 * The frames of 32-bit code use other registers and words of 4 bytes. If they were walked
+	 * as 64-bit frames, the callers would be wrong.
 	 */
 	if (sample->registers.is_32_bit)
 		return cut(sample, STACK_CUT_32_BIT);
@@ -166,7 +166,7 @@ static __always_inline void unwind(struct sample *sample)
 
 __hidden bool unwind_user_begin(struct sample *sample)
 {
-	/* The task runs only kernel code now, so the kernel's part is the whole stack. */
+	/* The task has no user stack (it exits or is in execve()): the kernel frames are all. */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
 		return false;
@@ -186,7 +186,7 @@ __hidden void unwind_user(struct sample *sample)
 
 __hidden void unwind_user_again(struct sample *sample)
 {
-	/* unwind_step() adds the frame whose caller could not be read once more. */
+	/* unwind_step() adds the last frame (its caller could not be read) a second time. */
 	sample->n_frames--;
 	sample->hash = sample->hash_before;
 	sample->innermost = sample->fault_innermost;

@@ -49,7 +49,8 @@ struct config_table {
 #define CONFIG_MESSAGE_SIZE 512
 
 /*
- * Sets every field to its default. @config must be zeroed. 0, or -ENOMEM: @config holds no texts.
+ * Sets every field to its default. @config must be zeroed. 0, or -ENOMEM: then @config owns no
+ * texts and needs no config_release().
  */
 int config_set_defaults(const struct config_table *table, void *config);
 
@@ -65,7 +66,7 @@ int config_load_environment(const struct config_table *table, char *const *envir
 int config_set(const struct config_table *table, const char *name, const char *value,
 	       const char *source, void *config, char ret_message[CONFIG_MESSAGE_SIZE]);
 
-/* Frees the texts. */
+/* Frees the texts and lists in @config. */
 void config_release(const struct config_table *table, void *config);
 
 struct bytes;

@@ -19,9 +19,9 @@ VEC_DEFINE(flag_vec, struct flag);
 
 struct config_options {
 	const struct config_program *program;
-	void *own;
-	const char *path; /* of --config, or NULL */
-	int answer;       /* key of the first option that requests an answer, 0 to run */
+	void *own;        /* for program->take_own() and program->answer_own() */
+	const char *path; /* value of --config, or NULL */
+	int answer;       /* key of the first option that requests an answer; 0: none, so run */
 	struct flag_vec flags;
 };
 
@@ -48,7 +48,10 @@ static bool requests_answer(int key)
 	       (key > CONFIG_OPTION_FILE && key <= CONFIG_OPTION_PRINT_MARKDOWN);
 }
 
-/* Returns 1 if the option requests an answer, else 0 or a negative errno. */
+/*
+ * Handles an option that is not a configuration key. Returns 1 if it requests an answer, else 0 or
+ * a negative errno.
+ */
 static int take_other(struct config_options *options, int key, const char *argument)
 {
 	if (key == CONFIG_OPTION_FILE)
@@ -142,7 +145,10 @@ static int write_out(const struct bytes *text, FILE *out, char *message)
 	return -EIO;
 }
 
-/* Writes an answer that needs no configuration. 1 if it did, 0 if the answer needs one. */
+/*
+ * Writes the requested answer if it needs no configuration. Returns 1 if it was written; 0 if the
+ * answer needs the configuration, or if none was requested; or a negative errno.
+ */
 static int answer_from_table(const struct config_options *options, const struct argp *argp,
 			     FILE *out, char *message)
 {

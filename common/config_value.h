@@ -29,7 +29,7 @@ void config_value_print(const struct config_key *key, const void *config, struct
 /* Appends the default of @key in the form of config_value_print(). */
 void config_value_print_default(const struct config_key *key, struct bytes *out);
 
-/* NULL: unknown key. */
+/* Returns the key with this name, or NULL. */
 const struct config_key *config_find_key(const struct config_table *table, const char *name);
 
 /*

@@ -30,5 +30,5 @@ int pread_all(int fd, void *buffer, size_t size, uint64_t offset);
  */
 int file_replace(const char *path, const void *data, size_t size, unsigned int mode);
 
-/* Creates a folder and its parents (mkdir -p). 0 also if it exists. */
+/* Creates the folder @path and its parents (mkdir -p). 0 also if it exists already. */
 int make_folders(const char *path, unsigned int mode);

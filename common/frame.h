@@ -4,9 +4,9 @@
 #include "common/frame_kinds.def"
 
 /*
- * A frame is {kind, object, position}. frame_kinds.def defines the kinds and what object and
- * position mean. This header contains enumerations only, because BPF programs
- * include it; frame_kind.h has the functions.
+ * A frame is {kind, object, position}. frame_kinds.def defines the kinds and the meanings of object
+ * and position. BPF programs include this header, so it includes nothing but that table;
+ * frame_kind.h has the functions on kinds.
  */
 
 enum frame_kind {
@@ -17,21 +17,21 @@ enum frame_kind {
 };
 
 /*
- * The reasons why a stack is incomplete. NONE: the stack is complete. The sentences appear in
- * answers and docs.
+ * The reasons why a stack is incomplete: number, name, and the sentence that answers and docs show.
+ * NONE: the stack is complete.
  */
 /* clang-format off */
 #define STACK_CUTS(X)                                                                              \
 	X(NONE,         0, "complete",          "the stack reached its natural end")               \
 	X(DEPTH,        1, "depth",             "more frames than one stack may hold")             \
 	X(READ_FAULT,   2, "read-fault",        "a stack page was not resident")                   \
-	X(NO_MAPPING,   3, "no-mapping",        "a return address lies in no executable mapping")  \
+	X(NO_MAPPING,   3, "no-mapping",        "a return address is in no executable mapping")    \
 	X(BAD_FRAME,    4, "bad-frame",         "the frame pointer is misaligned or does not rise")\
 	X(UNKNOWN,      5, "unknown-process",                                                      \
 	  "the process was not known yet: only what frame pointers gave")                          \
 	X(NO_USER_REGS, 6, "no-user-registers", "the user registers could not be read")            \
 	X(NO_ROW,       7, "no-unwind-row",                                                        \
-	  "no unwind row leads on, and the frame pointer is zero")                                 \
+	  "there is no unwind row, and the frame pointer is zero")                                 \
 	X(32_BIT,       8, "32-bit",                                                               \
 	  "a 32-bit program: only its innermost frame is known")
 /* clang-format on */

@@ -4,8 +4,8 @@
  * items (key, then value), which are read only if the tag matches. A removal leaves no tombstone:
  * later items of the same run move back.
  *
- * Each table has a random seed: nobody can prepare keys that collide, and copying one table into
- * another in slot order does not cluster the items.
+ * Each table has a random seed, so that nobody can prepare keys that collide. Because the seeds
+ * differ, copying one table into another in slot order does not put the items into one long run.
  */
 
 #include "common/hash_table.h"

@@ -69,7 +69,7 @@ static int window_log_for(size_t ceiling)
 	return log;
 }
 
-/* Bytes to reserve before a frame is decoded. */
+/* Number of bytes to reserve before decoding a frame: at most @room. */
 static size_t expected_size(struct bytes_view in, size_t room)
 {
 	unsigned long long content_size = ZSTD_getFrameContentSize(in.data, in.size);

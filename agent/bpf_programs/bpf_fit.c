@@ -9,15 +9,17 @@
 #include "bpf/hearth.skel.h"
 
 /*
- * Sizes for kernels that allocate hash maps in full. The two maps of processes then take 2 MiB and
- * the chunks 8 MiB. A chunk holds 124 mappings; most processes need one chunk.
+ * Maximum numbers of entries on kernels that require preallocated hash maps (preallocate_hashes()).
+ * The two maps of processes then take 2 MiB together, and the map of mapping chunks takes 8 MiB. A
+ * chunk holds 124 mappings; most processes need one chunk.
  */
 #define PREALLOCATED_PROCESSES 8192
 #define PREALLOCATED_CHUNKS    2048
 
 /*
- * The slots for deferred samples cost memory, so they are allocated only where the kernel can use
- * them.
+ * Chooses how the BPF programs handle stacks on absent pages (bpf/abi/absent_pages.h). The slots
+ * for deferred samples take memory, so the map gets more than one slot only if the kernel has task
+ * work, with which a thread completes its own sample.
  */
 static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
 				    const struct kernel_features *features)
@@ -37,8 +39,9 @@ static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
 }
 
 /*
- * Verifiers before 6.1 refuse a perf_event program whose hash maps are not allocated in full. To
- * limit the memory, these maps get fewer entries.
+ * The verifier of kernels before 6.1 refuses a perf_event program that uses a hash map with
+ * BPF_F_NO_PREALLOC. Without that flag the kernel allocates all entries when it creates the map, so
+ * maps that would take much memory get fewer entries.
  */
 static int preallocate_hashes(struct hearth_bpf *skeleton)
 {

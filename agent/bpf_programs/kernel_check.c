@@ -43,7 +43,7 @@ static int refuse_unreadable_kernel(const struct utsname *system)
 			"kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
 			"CONFIG_DEBUG_INFO_BTF is needed, not starting",
 			system->release);
-	if (!kernel_lets_bpf_read_it())
+	if (!kernel_lets_bpf_read_memory())
 		return log_error_errno(
 			EPERM,
 			"kernel '%s' forbids BPF programs to read its memory, as lockdown in the "

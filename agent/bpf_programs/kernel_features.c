@@ -66,9 +66,10 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_HASH_ON_DEMAND:
 		return takes_hash_on_demand();
 	/*
-	 * Programs of the types that call these helpers cannot be loaded alone for a probe, so the
-	 * kernel's list of helpers is searched instead. Linux 5.11 lists the first one but allows
-	 * it to other program types only; therefore bpf_loop(), which is newer, is required too.
+	 * libbpf_probe_bpf_helper() does not support the program types that call these helpers, so
+	 * the kernel's list of helpers is searched instead. Linux 5.11 lists bpf_task_storage_get()
+	 * but allows it to other program types only; therefore bpf_loop(), which is newer, is
+	 * required too.
 	 */
 	case KERNEL_FEATURE_TASK_STORAGE:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
@@ -76,7 +77,7 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_COPY_FROM_TASK:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
 		       kernel_btf_names("BPF_FUNC_copy_from_user_task");
-	/* These fields exist only with the two configuration options. */
+	/* These fields exist only with CONFIG_SCHED_INFO and CONFIG_FAIR_GROUP_SCHED. */
 	case KERNEL_FEATURE_SCHED_INFO:
 		return kernel_btf_names("last_queued") && kernel_btf_names("my_q");
 	case KERNEL_FEATURE_TASK_WORK:
@@ -113,12 +114,13 @@ static bool takes_read(int helper)
 }
 
 /*
- * The program that reads user memory is the control. If the kernel refuses that one too (the
- * process may load no programs), lockdown is not the reason; the real reason is reported when the
- * agent's own programs are loaded. libbpf_probe_bpf_helper() of libbpf 1.1 cannot be used: it
- * searches for a message that the verifier of Linux 6.12 words differently.
+ * If the kernel also refuses a program that reads user memory, then the process may not load BPF
+ * programs at all, and lockdown is not the reason for the first refusal. This function then returns
+ * true, and loading the agent's programs reports the reason. libbpf_probe_bpf_helper() of libbpf
+ * 1.1 cannot be used, because it searches for a message that the verifier of Linux 6.12 words
+ * differently.
  */
-bool kernel_lets_bpf_read_it(void)
+bool kernel_lets_bpf_read_memory(void)
 {
 	return takes_read(BPF_FUNC_probe_read_kernel) || !takes_read(BPF_FUNC_probe_read_user);
 }

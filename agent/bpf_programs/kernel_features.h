@@ -37,7 +37,7 @@ bool kernel_features_are_known(const char *list, const char **ret_unknown, size_
  * Returns whether BPF programs may read kernel memory, which unwinding kernel stacks requires.
  * Lockdown in the mode `confidentiality` forbids it, also to root.
  */
-bool kernel_lets_bpf_read_it(void);
+bool kernel_lets_bpf_read_memory(void);
 
 enum bpf_variant kernel_features_variant(const struct kernel_features *features);
 

@@ -6,7 +6,8 @@
 #define RING_MAX_BYTES     ((uint64_t)(32 * MIB))
 
 /*
- * A process takes about one megabyte of the host's memory, including the kernel's own data for it.
+ * Estimate of the host's memory for each process, including the kernel's data for the process. It
+ * gives the number of processes for which the maps need entries.
  */
 #define HOST_BYTES_PER_PROCESS ((uint64_t)(1 * MIB))
 #define MIN_PROCESSES          8192u

@@ -222,23 +222,23 @@ uint32_t directories_find(const struct directories *directories, uint32_t execut
 		       : cell;
 }
 
-static bool lies_behind(const struct directories *directories, const struct directory_key *key,
-			uint32_t first_slot)
+static bool uses_slots_from(const struct directories *directories, const struct directory_key *key,
+			    uint32_t first_slot)
 {
 	const struct directory *directory = hash_table_find(directories->all, key);
 
 	return directory && directory->id >> UNWIND_DIRECTORY_SHIFT >= first_slot;
 }
 
-bool directories_lie_behind(const struct directories *directories, const struct directory_key *key,
-			    uint32_t first_slot)
+bool directories_use_slots_from(const struct directories *directories,
+				const struct directory_key *key, uint32_t first_slot)
 {
 	struct directory_key parent = parent_of(key);
 
-	if (lies_behind(directories, key, first_slot))
+	if (uses_slots_from(directories, key, first_slot))
 		return true;
 	return key->unit_shift != UNWIND_PAGE_SHIFT &&
-	       lies_behind(directories, &parent, first_slot);
+	       uses_slots_from(directories, &parent, first_slot);
 }
 
 void directories_trim(struct directories *directories)

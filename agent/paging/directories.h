@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Directories: for each unit of code with resident rows, the slot of its chunk
- * (bpf/abi/unwind_maps.h). A directory exists while at least one of its 64 cells is set. A slot
- * holds 15 directories.
+ * The directories of bpf/abi/unwind_maps.h: for each unit of code with resident rows they hold the
+ * slot of its chunk. A directory of pieces (units of 64 bytes) is referred to by a cell of its
+ * parent, the directory of code pages; a directory of code pages is referred to by unwind_regions.
+ * A directory exists while at least one of its 64 cells is set. A slot holds 15 directories.
  */
 
 #include "agent/paging/slot_pool.h"
@@ -12,7 +13,7 @@
 
 /* Identifies 64 consecutive units of an executable. */
 struct directory_key {
-	uint64_t number; /* unit / 64 */
+	uint64_t number; /* number of the first unit / 64 */
 	uint32_t executable;
 	uint32_t unit_shift;
 };
@@ -35,9 +36,9 @@ int directories_init(struct directories *directories, struct slot_pool *slots);
 void directories_release(struct directories *directories);
 
 /*
- * Stores that @slot holds the rows of unit number @unit of @key's 64 units. The directory remains
- * until all its cells are cleared. Returns 0; -ENOSPC if the directory needs a slot and none is
- * free; or another errno of memory or maps.
+ * Sets the cell of @unit (0 to 63) in the directory @key to @slot. Adds the directory if it does
+ * not exist. Returns 0; -ENOSPC if a new directory needs a slot and none is free; -ENOMEM; or an
+ * errno of changing unwind_regions.
  */
 int directories_set(struct directories *directories, const struct directory_key *key, uint32_t unit,
 		    uint32_t slot);
@@ -46,16 +47,16 @@ int directories_set(struct directories *directories, const struct directory_key 
 void directories_clear(struct directories *directories, const struct directory_key *key,
 		       uint32_t unit, uint32_t slot);
 
-/* The slot with the rows of the address, 0 if they are not resident. */
+/* Returns the slot with the rows of @elf_addr, or 0 if they are not resident. */
 uint32_t directories_find(const struct directories *directories, uint32_t executable,
 			  uint64_t elf_addr);
 
-/* Whether the directory of @key, or its parent directory, is in slot @first_slot or a later one. */
-bool directories_lie_behind(const struct directories *directories, const struct directory_key *key,
-			    uint32_t first_slot);
+/* Returns whether the directory @key, or its parent, is in slot @first_slot or a later slot. */
+bool directories_use_slots_from(const struct directories *directories,
+				const struct directory_key *key, uint32_t first_slot);
 
-/* Call after slot_pool_trim(). */
+/* Forgets the slots that slot_pool_trim() has removed. Call it after slot_pool_trim(). */
 void directories_trim(struct directories *directories);
 
-/* Returns the element of unwind_regions, or NULL. */
+/* Returns the value that unwind_regions has for @region_key, or NULL if it has none. */
 const uint32_t *directories_region(const struct directories *directories, uint64_t region_key);

@@ -360,7 +360,7 @@ void paged_rows_unload(struct paged_rows *rows, uint32_t executable)
 /* ---- maximum size ---- */
 
 /* Whether the chunk in @slot, or one of its directories, is in slot @first_slot or a later one. */
-static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
+static bool needs_slots_from(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
 	uint32_t executable = resident_at(rows, slot)->executable;
@@ -370,7 +370,7 @@ static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uin
 	for (uint32_t i = 0; i < chunk->n_units; i++) {
 		struct directory_key key = key_of(chunk, executable, chunk->first_unit + i);
 
-		if (directories_lie_behind(&rows->directories, &key, first_slot))
+		if (directories_use_slots_from(&rows->directories, &key, first_slot))
 			return true;
 	}
 	return false;
@@ -385,7 +385,7 @@ void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts)
 	for (uint32_t i = 0; i < rows->resident.count; i++) {
 		uint32_t slot = UNWIND_RULE_SLOTS + i;
 
-		if (is_chunk(rows, slot) && needs_slots_behind(rows, slot, first_slot))
+		if (is_chunk(rows, slot) && needs_slots_from(rows, slot, first_slot))
 			evict(rows, slot);
 	}
 	slot_pool_trim(&rows->slots);

@@ -117,7 +117,7 @@ struct process {
 	bool n_execs_known;
 	bool wants_publish;
 	bool published;
-	uint32_t n_held; /* mapping events that are parked behind older samples */
+	uint32_t n_held; /* mapping events that are parked until older samples are processed */
 	bool was_reread; /* its mappings were read again when its exec count was reread_count */
 	uint32_t reread_count;
 

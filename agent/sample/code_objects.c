@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each object is one allocation with its texts behind it. Two tables lead to it: by the hash of its
+ * Each object is one allocation with its texts after it. Two tables lead to it: by the hash of its
  * content and by its number.
  */
 #include "agent/sample/code_objects.h"

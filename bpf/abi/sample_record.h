@@ -4,17 +4,17 @@
 /*
  * Records that the sampling programs write to the ring buffer.
  *
- * A stack is sent in full once per window; later samples of it carry only its hash. The kernel's
- * frames are first, then the user's, both leaf first. A frame with executable 0 holds a raw pc,
- * which the agent converts, because the process's mappings were not in the maps yet. The hash then
- * depends on the process too.
+ * A stack is sent in full once per window; later samples with the same stack carry only its hash.
+ * The kernel frames are first, then the user frames, both leaf first. If the mappings of the
+ * process are not in the maps yet, a frame has executable 0 and a raw pc, which the agent converts.
+ * The hash of such a stack depends on the process too.
  */
 
 #include "bpf/abi/limits.h"
 
 struct abi_frame {
 	__u64 address;
-	__u32 executable; /* number; 0: address is a raw pc */
+	__u32 executable; /* number of the executable; 0: address is a raw pc */
 	__u32 kind;       /* enum frame_kind, never 0 */
 };
 
@@ -25,7 +25,10 @@ enum abi_sample_flags {
 	ABI_SAMPLE_KERNEL_THREAD = 8,
 	ABI_SAMPLE_WITHOUT_STACK = 16, /* excluded by on_cpu.regex */
 	ABI_SAMPLE_COPIED = 32,        /* the record is a struct abi_stack_copy */
-	/* off-cpu: the stack of an open wait; value 0, not a sample */
+	/*
+	 * off-cpu: the record only defines the stack of a wait that has not ended. It has the value
+	 * 0 and does not count as a sample.
+	 */
 	ABI_SAMPLE_DEFINITION = 64,
 	/* off-cpu: the sample also represents other waits; a struct abi_wait follows */
 	ABI_SAMPLE_WITH_WAIT = 128,
@@ -48,12 +51,13 @@ struct abi_sample {
 	__u8 cut;        /* enum stack_cut of common/frame.h */
 	__u8 zero;
 	/*
-	 * off-cpu: run-queue time of this wait, and of others at its site that was not reported yet
+	 * off-cpu: time that the thread waited on a run queue, in this wait and in earlier waits at
+	 * the same site for which it was not reported yet
 	 */
 	__u32 queued_us;
 	char comm[ABI_COMM_SIZE];         /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
-	__u64 cgroups; /* equal for processes with the same cgroups; 0: not recorded */
+	__u64 cgroups; /* hash of the cgroups of the process in all hierarchies; 0: not recorded */
 	/* With FULL, n_kernel_frames + n_user_frames times struct abi_frame follow. */
 };
 
@@ -82,19 +86,20 @@ _Static_assert(ABI_STACK_COPY_BYTES / ABI_STACK_PIECE_BYTES <= 32,
 	       "bits of abi_stack_copy.present");
 
 /*
- * A wait that was captured with probability 1/2^weight_shift, and the waits of its thread and site
- * (code address and length class) that were not captured. The time of those is known but not their
- * stacks. All captured waits of the site share it.
+ * A wait whose stack was captured with probability 1/2^weight_shift. It also reports the waits of
+ * the same thread and site (code address and length class) whose stack was not captured, the
+ * "others". The agent distributes the time of the others over the captured waits of the site
+ * (agent/event/off_cpu/skipped_waits.h).
  */
 struct abi_wait {
-	__u64 others_ns; /* since they were last reported for this site */
-	__u32 n_others;
+	__u64 others_ns;  /* time of the others since the last report for this site */
+	__u32 n_others;   /* their number */
 	__u16 capture_us; /* time that capturing the stack took; it may have prolonged the wait */
 	__u8 weight_shift;
 	__u8 site;
 };
 
 _Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame),
-	       "it is where the first frame would be");
+	       "abi_wait takes the space of the first frame");
 _Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");
 _Static_assert(sizeof(struct abi_sample) == 104, "part of the BPF/userspace ABI");

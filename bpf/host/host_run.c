@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The kernel's helpers, implemented for the host. They do not depend on the architecture of the
- * program, so programs of both share them.
+ * The BPF helpers, implemented for the host. They do not depend on the architecture, so the
+ * programs for x86-64 and for arm64 share them.
  */
 #include "bpf/host/host_run.h"
 
@@ -32,9 +32,9 @@ void host_run_end(void)
 }
 
 /*
- * Programs do not write to elements that are const here, but the helper's type has no const. A
- * chunk's `set` is part of the element's key, and 0 while the element is in no bucket. Tests change
- * it during a run.
+ * Returns the element of mapping_chunks, or NULL. The return type has no const, because that of
+ * bpf_map_lookup_elem() has none; programs do not write to the element. A chunk's `set` is part of
+ * the element's key, and 0 while the element is in no bucket. Tests change `set` during a run.
  */
 static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
 {
@@ -160,7 +160,7 @@ long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uin
 	return 0;
 }
 
-/* The ring buffer is always empty, because each record is taken at once. */
+/* The ring buffer is always empty: host_ringbuf_output() copies the record to the output. */
 uint64_t host_ringbuf_query(enum host_map map, uint64_t flags)
 {
 	(void)map;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The state on which a program's helper calls work when it runs on the host. Helpers have no
- * argument that identifies the caller (in the kernel, the CPU does), so a thread-local pointer
- * holds the run of the thread, between begin and end only. The shadow headers include this file, so
- * it must not need a header that conflicts with bpf/include/kernel_types.h (stdbool.h, linux/bpf.h,
- * asm/ptrace.h).
+ * The state of a BPF program that runs on the host, for the helpers that it calls. Helpers have no
+ * argument that identifies the caller; in the kernel, the CPU identifies it. On the host, a
+ * thread-local pointer refers to the struct host_run of the thread, from host_run_begin() to
+ * host_run_end(). The headers in bpf/host/include include this file, so it must not need a header
+ * that conflicts with bpf/include/kernel_types.h (stdbool.h, linux/bpf.h, asm/ptrace.h).
  */
 
 #include "bpf/host/host_unwind.h"
@@ -15,7 +15,8 @@ struct host_run {
 	const struct host_unwind_input *input;
 	struct host_unwind_output *output;
 	struct abi_control control;
-	struct abi_unwind_slot *part;
+	struct abi_unwind_slot
+		*part; /* the part that was last looked up in the map `unwind_pool` */
 	/* the only entry of the map `rule_cache`, struct rule_cache_entry */
 	uint64_t cached_rule[4];
 	uint64_t seen_stack; /* the only slot of the map `seen_stacks`: it never matches */
@@ -25,7 +26,10 @@ void host_run_begin(struct host_run *run);
 struct host_run *host_run_current(void);
 void host_run_end(void);
 
-/* The maps that programs share. The type of each in bpf/include/maps.bpf.h selects it. */
+/*
+ * The maps that the programs use. bpf/host/include/bpf/bpf_helpers.h derives the constant from the
+ * type of the map.
+ */
 enum host_map {
 	HOST_MAP_PROCESSES,
 	HOST_MAP_MAPPING_CHUNKS,

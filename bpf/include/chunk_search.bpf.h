@@ -27,8 +27,8 @@ static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk,
 		__u64 start;
 
 		/*
-		 * Otherwise the compiler merges the two comparisons into one, and the verifier
-		 * loses the bound.
+		 * Hides the value from the compiler, which otherwise merges the two comparisons
+		 * below into one, so that the verifier loses the bound.
 		 */
 		asm volatile("" : "+r"(middle));
 		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)

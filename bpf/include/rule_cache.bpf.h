@@ -47,8 +47,8 @@ struct rule_cache_map {
 extern struct rule_cache_map rule_cache SEC(".maps");
 
 /*
- * Returns 0 if the rule is not cached: the executable's number has more than 24 bits, or the
- * address more than 40 (1 TiB).
+ * Returns 0 if the rule cannot be cached, because the executable's number has more than 24 bits or
+ * the address more than 40 bits (1 TiB).
  */
 static __always_inline __u64 rule_cache_key(__u32 executable, __u64 elf_addr)
 {

@@ -10,7 +10,10 @@
 #include "bpf/include/maps.bpf.h"
 #include "bpf/include/registers.bpf.h"
 
-/* A frame has about ten words. */
+/*
+ * Words of the stack that one read copies to sample.window. A frame has about ten words, so one
+ * read is enough for about six frames.
+ */
 #define SAMPLE_WINDOW_WORDS 64
 
 /*
@@ -37,7 +40,7 @@ struct sample {
 	__u64 window_start; /* user address of window[0] */
 	__u64 window_bytes; /* 0: the window is empty */
 	__u64 window[SAMPLE_WINDOW_WORDS];
-	__u32 n_by_table, n_by_pointer; /* frames left by an unwind row, by the frame pointer */
+	__u32 n_by_table, n_by_pointer; /* callers found by an unwind row, by the frame pointer */
 	__u32 n_rules_cached;           /* rules that were found in rule_cache */
 	__u32 n_missing;                /* frames whose rows are not loaded */
 	__u32 missing_executable;       /* of the first such frame */
@@ -51,8 +54,8 @@ struct sample {
 	/* there is no user stack: the thread exits, or is in the middle of execve() */
 	bool without_memory;
 	__u64 fault_address; /* address that could not be read, 0 if none */
-	struct sample_region regions[SAMPLE_REGIONS]; /* most recently looked up; key 0: empty */
-	struct abi_mapping mapping; /* most recently found: it often contains the next pc too */
+	struct sample_region regions[SAMPLE_REGIONS]; /* recently looked up; key 0: empty */
+	struct abi_mapping mapping; /* the mapping found last, which often contains the next pc */
 	__u32 process_flags;        /* enum abi_process_flags */
 	__u32 set;                  /* mapping set of the process, 0 if none */
 	__u32 n_chunks;

@@ -3,9 +3,10 @@
 
 /*
  * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else
- * through region -> directory -> chunk -> row -> rule. Adjacent frames often share the region. Each
- * other arrow is two array accesses, which the kernel's JIT inlines. The search within a page reads
- * a few cache lines.
+ * through region -> directory -> chunk -> row -> rule. The sample remembers the directories of
+ * recent regions, because adjacent frames often share the region. Reading a directory, a chunk or a
+ * rule takes two array lookups, which the kernel's JIT inlines. The search for the row in a chunk
+ * reads a few cache lines.
  */
 
 #include "bpf/include/rule_cache.bpf.h"
@@ -18,9 +19,10 @@ enum rule_found {
 };
 
 /*
- * Returns 0, which neither the compiler nor the CPU can know before @value is read. So a load from
- * an address that includes this 0 happens after the load of @value. arm64 reorders loads without
- * such a dependency. x86-64 does not; there it costs one instruction.
+ * Returns 0, computed from @value so that neither the compiler nor the CPU knows the result before
+ * it has loaded @value. A load from an address to which this 0 was added therefore happens after
+ * the load of @value. arm64 reorders loads without such a dependency. x86-64 does not reorder
+ * loads; there the addition costs one instruction.
  */
 static __always_inline __u64 zero_after(__u64 value)
 {
@@ -118,7 +120,7 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 		if (count <= 1)
 			break;
 		beyond = (__s64)offset - chunk->rows[(low + middle) % UNWIND_CHUNK_ROWS].offset;
-		/* Without a branch, because its direction could not be predicted. */
+		/* No branch: the CPU could not predict its direction. */
 		low += middle & ~(__u32)(beyond >> 63);
 		count -= middle;
 	}
@@ -127,8 +129,9 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 }
 
 /*
- * The reader's part of the protocol for reused slots in unwind_maps.h. Returns false if the slot
- * does not contain the chunk, or no longer contains it.
+ * Reads the rule of @elf_addr from @chunk, by the reader's part of the protocol in
+ * bpf/abi/unwind_maps.h. Returns false if the slot does not hold a chunk of @executable with this
+ * address, or if the agent reused the slot during the read.
  */
 static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk,
 				      __u32 executable, __u64 elf_addr,
@@ -158,7 +161,10 @@ static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_c
 	return *(volatile __u64 *)((char *)&chunk->owner + zero_after(copy[0] ^ copy[1])) == owner;
 }
 
-/* Reports why no chunk of the page is resident. */
+/*
+ * Returns why no chunk with the code page is resident: the agent has not loaded it, or the table
+ * has no rows there.
+ */
 static __always_inline enum rule_found page_without_chunk(__u32 executable, __u64 elf_addr)
 {
 	struct abi_unwind_info *info = bpf_map_lookup_elem(&unwind_tables, &executable);
@@ -181,8 +187,8 @@ static __always_inline bool find_resident_rule(struct sample *sample, __u32 exec
 
 #if defined(HEARTH_BPF_KERNEL_5)
 /*
- * Without the cache: the verifier unrolls the loop over frames, and a second path to each rule
- * would double its work.
+ * This variant does not use the cache: its verifier checks each frame of the loop separately, and a
+ * second path to each rule would double the instructions that it checks.
  */
 static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable,
 					       __u64 elf_addr, struct abi_unwind_rule *ret_rule)

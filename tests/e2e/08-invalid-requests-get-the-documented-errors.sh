@@ -4,7 +4,7 @@
 # The server answers every invalid request as the API documents, and neither crashes nor leaks memory. The test uses the
 # server that was built with sanitizers, if there is one.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq zstd objcopy
 

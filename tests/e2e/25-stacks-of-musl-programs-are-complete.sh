@@ -4,7 +4,7 @@
 # The C library musl has no call frame information and no frame pointers. Stacks through its qsort() callbacks, signal
 # handlers and threads are complete, in statically and in dynamically linked programs.
 #
-# This test needs one CPU.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq musl-gcc
@@ -30,7 +30,8 @@ for program in musl_static musl_dynamic; do
 		expect_at_least "$program: percent of $label" "$(share_of "$work/$program.json" $label)" 5
 	done
 	start=$(share_of "$work/$program.json" _start)
-	# The shared library does not export the name of __clone: the share of the thread is used instead.
+	# The shared musl does not export __clone, so the thread's frames in it have no name. For musl_dynamic the share of
+	# in_thread is checked instead.
 	thread=$(share_of "$work/$program.json" in_thread)
 	main=$(share_of "$work/$program.json" main)
 	expect_near "$program: percent below _start, compared with those below main" "$start" "$main" 2

@@ -4,7 +4,7 @@
 # Debian's gdb, elfutils and perf use our server as their debuginfod: from the build-ID of a stripped program they get its
 # functions, lines and sources.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf gdb eu-addr2line eu-stack eu-unstrip debuginfod-find zstd
 
@@ -125,7 +125,8 @@ eu-stack -p "$background_pid" >"$work/stack.out" 2>"$work/stack.err" || true
 grep -w wait_here "$work/stack.out" >/dev/null || fail "eu-stack: $(cat "$work/stack.out" "$work/stack.err")"
 grep -w main "$work/stack.out" >/dev/null || fail "eu-stack: $(cat "$work/stack.out")"
 
-# perf keeps executables by build-ID. If it was built with debuginfod it fetches them; otherwise the test passes the file.
+# perf stores executables in its cache by build-ID. A perf that was built without debuginfod does not fetch them, so the test
+# passes the fetched file.
 if command -v perf >/dev/null && perf --version >/dev/null 2>&1; then
 	perf --buildid-dir "$work/perf" buildid-cache --add "$(debuginfod-find executable "$id")" >"$work/perf.out" 2>&1 ||
 		fail "perf buildid-cache: $(cat "$work/perf.out")"

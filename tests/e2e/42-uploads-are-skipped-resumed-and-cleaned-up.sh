@@ -4,7 +4,7 @@
 # `hearth upload` uploads trees, sends no file twice, and resumes the upload of a file beyond 2 GB after the client and the
 # server were killed. A failed upload leaves nothing behind.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc objcopy readelf sqlite3 sha256sum

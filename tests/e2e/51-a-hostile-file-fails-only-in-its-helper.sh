@@ -3,7 +3,7 @@
 #
 # Hostile files: the server keeps answering, gives the reason why each has no table, and names the other files.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf python3
 

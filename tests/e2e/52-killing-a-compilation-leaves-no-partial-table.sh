@@ -3,7 +3,7 @@
 #
 # SIGKILL of the helper, or of the server with its helper, during a compilation leaves no partial table.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc readelf

@@ -4,7 +4,7 @@
 # Random addresses in the server's program and in a C++ program: function, inline chain, file and line agree with
 # llvm-symbolizer, except for the differences that tests/symbol_check/compare.py explains.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools python3 llvm-symbolizer readelf g++
 

@@ -4,7 +4,7 @@
 # Programs of GCC and clang with split DWARF: the program alone gives names of functions, and its status says that the .dwp
 # is missing. With the .dwp the server shows inlined functions and lines, as for the same program without split DWARF.
 #
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc clang llvm-dwp dwp readelf nm
 

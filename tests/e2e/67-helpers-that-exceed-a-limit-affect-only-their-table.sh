@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compilers cannot finish the call frame information of two small programs: one needs more memory than a compiler may use,
-# the other more time. The agent counts both failures by reason, profiles both programs by frame pointers, and compiles the
-# table of a third program that starts afterwards.
+# The agent's compilers (helpers that compile unwind tables) fail at two small programs: the call frame information of one
+# needs more memory than a compiler may use, that of the other more time. The agent counts both failures by reason, profiles
+# both programs by frame pointers, and compiles the table of a third program that starts afterwards.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3
 need_workload shares
 
 # program NAME: has frame pointers, but gcc omits them in leaf functions: frame pointers show leaf_of_NAME and
-# outer_of_NAME, but not caller_of_NAME. 1.1 MB of code give space for rows.
+# outer_of_NAME, but not caller_of_NAME. The filler of 1.1 MB is the code that the many unwind rows below describe.
 n_programs=0
 program() {
 	n_programs=$((n_programs + 1))

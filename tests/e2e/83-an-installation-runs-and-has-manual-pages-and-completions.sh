@@ -3,7 +3,7 @@
 #
 # `cmake --install` installs the three programs and their files below DESTDIR: no test programs, manual pages without
 # warnings, completions that work in a real shell, and units that systemd accepts.
-# This test runs beside others: it starts no agent and looks at no clock.
+# This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
 need_tools cmake man mandoc python3 systemd-analyze zsh
 

@@ -18,6 +18,7 @@ enum { STACK_POINTER = 7, FRAME_POINTER = 6 };
 enum { STACK_POINTER = 31, FRAME_POINTER = 29 };
 #endif
 
+/* Stores the outermost frames of the process at its first stop. */
 static void note_outermost(struct stack_comparison *comparison)
 {
 	const struct oracle_frame_vec *frames = &comparison->expected;
@@ -77,7 +78,7 @@ static uint64_t pc_of(const struct stack_comparison *comparison, const struct ab
 	return frame->address + bias;
 }
 
-/* Whether the first frames match, as many as libdw has. */
+/* Whether our stack begins with all frames of libdw's stack. */
 static bool has_expected_frames(const struct stack_comparison *comparison)
 {
 	const struct host_unwind_output *output = &comparison->output;
@@ -183,6 +184,7 @@ static void report(struct stack_comparison *comparison)
 	}
 }
 
+/* Accepts a cut stack if libdw's stack ends at the same frame and is cut too. */
 static void compare_cut(struct stack_comparison *comparison)
 {
 	if (comparison->output.header.n_user_frames != comparison->expected.count ||

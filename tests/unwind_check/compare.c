@@ -270,14 +270,14 @@ static int compare_covered(const void *left, const void *right)
 /* Whether the row at @address, or at the end of padding there, comes from code. */
 static bool is_from_code(const struct check *check, uint64_t address)
 {
-	uint64_t behind_padding = (address + 15) / 16 * 16;
+	uint64_t after_padding = (address + 15) / 16 * 16;
 
 	for (int i = 0; i < check->n_start_code; i++)
 		if (address - check->start_code[i].vaddr < check->start_code[i].size ||
-		    behind_padding - check->start_code[i].vaddr < check->start_code[i].size)
+		    after_padding - check->start_code[i].vaddr < check->start_code[i].size)
 			return true;
 	return cfi_gaps_contain(&check->gaps, address) ||
-	       cfi_gaps_contain(&check->gaps, behind_padding);
+	       cfi_gaps_contain(&check->gaps, after_padding);
 }
 
 /* Whether it is a row that ends stacks at the program's entry, or in the byte before a function. */

@@ -2,17 +2,20 @@
 #pragma once
 
 /*
- * Distributes the off-CPU time of waits without a captured stack over the rows of waits with one.
+ * Distributes the off-CPU time of skipped waits (their stack was not captured) over the rows of
+ * captured waits (their stack is known).
  *
- * Under load the kernel side captures the stack of one wait in 2^weight_shift per site. With each
- * captured wait it reports the exact time and the number of the waits that it skipped at that site.
- * At the end of a window the skipped time of each thread and site is added to the rows of the same
- * thread and site, in proportion to the number of waits that each row stands for, times the row's
- * duration. The sum is exact; each stack's part is correct on average.
+ * A wait site is the code address and the length class of a wait (struct abi_wait.site). Under load
+ * the BPF program captures the stack of one wait in 2^weight_shift per thread and site. With each
+ * captured wait it reports the number and the exact total time of the waits that it skipped at that
+ * site. When a window closes, the skipped time of each thread and site is added to the rows of the
+ * same thread and site. Each row gets a part in proportion to its duration times the number of
+ * waits that it represents. The sum is exact; each stack's part is correct on average.
  *
- * Capturing a stack lengthens a wait if the capturing CPU also has to wake the thread, and does not
- * if another CPU wakes it. The lengthening is estimated as the difference between the mean
- * durations of captured and of skipped waits. It is subtracted before the durations are compared.
+ * Capturing a stack lengthens a wait if the CPU that captures it also has to wake the thread. If
+ * another CPU wakes the thread, the wait keeps its length. The lengthening is estimated as the
+ * difference between the mean durations of captured and of skipped waits. It is subtracted from the
+ * durations of captured waits before the parts are computed.
  *
  * Used by the agent's main thread.
  */
@@ -22,24 +25,24 @@
 #include "common/hash_table.h"
 #include "common/vec.h"
 
-/* One row: a wait with a stack, or a piece of a long one. */
+/* A row of the window: a captured wait, or a piece of a long captured wait. */
 struct captured_wait {
-	size_t row;         /* index */
-	uint32_t site;      /* index */
-	uint32_t n_skipped; /* skipped waits that it stands for, from its sampling rate */
-	uint64_t piece_ns;
+	size_t row;         /* index into the window's rows */
+	uint32_t site;      /* index into skipped_waits.sites */
+	uint32_t n_skipped; /* number of skipped waits that the row represents */
+	uint64_t piece_ns;  /* duration of the wait or of the piece */
 };
 
 struct wait_site {
 	uint64_t skipped_ns;
 	uint64_t n_skipped;
-	/* of the rows */
+	/* sums over the rows of the site */
 	uint64_t n_captured;
 	uint64_t captured_ns;
-	uint64_t capture_ns; /* CPU time for capturing their stacks */
+	uint64_t capture_ns; /* time that capturing their stacks took */
 	/* set by skipped_waits_distribute() */
-	uint64_t lengthened_ns;
-	unsigned __int128 weight;
+	uint64_t lengthened_ns;   /* mean time by which capturing lengthened a wait */
+	unsigned __int128 weight; /* sum of the weights of the rows that have no part yet */
 };
 
 VEC_DEFINE(captured_wait_vec, struct captured_wait);
@@ -54,16 +57,16 @@ struct skipped_waits {
 int skipped_waits_init(struct skipped_waits *waits);
 void skipped_waits_release(struct skipped_waits *waits);
 
-/* Skipped time stays within one thread and wait site. */
+/* Identifies a wait site of one thread. Skipped time is added only to rows with the same key. */
 struct wait_site_key {
-	uint32_t process; /* number */
+	uint32_t process; /* struct process.number */
 	uint32_t tid;
 	uint32_t site;
 };
 
 /*
- * Adds the skipped time that @wait reports. *ret_site: to be passed to skipped_waits_add_row(),
- * which must follow. 0 or -ENOMEM.
+ * Adds the skipped time that @wait reports. The caller then passes *ret_site to
+ * skipped_waits_add_row(). 0 or -ENOMEM.
  */
 int skipped_waits_add_time(struct skipped_waits *waits, const struct wait_site_key *key,
 			   const struct abi_wait *wait, uint32_t *ret_site);

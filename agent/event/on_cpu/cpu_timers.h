@@ -21,9 +21,10 @@ struct cpu_timers_received {
 };
 
 /*
- * Whether a timer of this frequency can stay in step with the timer tick of the kernel, at which the
- * scheduler preempts: one frequency is a multiple of the other. Each sample is then taken at the same
- * distance from a tick, and programs that start or end at a tick are over- or under-counted.
+ * Whether a timer of this frequency can stay in step with the timer tick of the kernel, at which
+ * the scheduler preempts: one frequency is a multiple of the other. Each sample is then taken at
+ * the same distance from a tick, and programs that start or end at a tick are over- or
+ * under-counted.
  */
 bool cpu_timers_in_step(uint64_t frequency_hz);
 

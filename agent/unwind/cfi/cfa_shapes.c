@@ -221,7 +221,7 @@ static bool is_plt(struct bytes_view expression, struct cfa_shape *ret_shape)
 /*
  * breg7 offset; bregN 0; lit8; mul; plus; deref; plus_uconst 8
  *
- * bn_mul_mont() and similar functions save the stack pointer of their caller behind an array of N
+ * bn_mul_mont() and similar functions save the stack pointer of their caller after an array of N
  * words.
  */
 static bool is_indexed(struct bytes_view expression, struct cfa_shape *ret_shape)

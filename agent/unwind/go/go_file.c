@@ -23,7 +23,7 @@ static const char *const go_marks[] = { ".go.buildinfo", ".note.go.buildid" };
 /* A program of 75 MB has 20 MiB. */
 #define MAX_SEARCHED_BYTES (256 * MIB)
 
-/* Offset of moduledata.text, behind seven slices and pointers. Valid since Go 1.16. */
+/* Offset of moduledata.text, after seven slices and pointers. Valid since Go 1.16. */
 #define MODULEDATA_TEXT       176
 #define MODULEDATA_READ_BYTES (MODULEDATA_TEXT + 8)
 

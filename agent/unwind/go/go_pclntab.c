@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The header has the offsets of the parts of the table, relative to itself. functab has an entry
- * for each function: its address, and the offset of its record. The records are behind it in the
+ * for each function: its address, and the offset of its record. The records are after it in the
  * same part, in the order of functions.
  */
 #include "agent/unwind/go/go_pclntab.h"

@@ -138,16 +138,16 @@ static int write_dense_page(struct chunk_writer *writer, uint64_t page,
 	for (uint32_t piece = 0; r == 0 && piece < PIECES_PER_PAGE; piece++) {
 		uint32_t start = piece << UNWIND_DENSE_UNIT_SHIFT;
 		uint32_t end = start + (1u << UNWIND_DENSE_UNIT_SHIFT);
-		uint32_t behind = at;
+		uint32_t after = at;
 		bool has_start = at < n_rows && rows[at].offset == start;
 
-		while (behind < n_rows && rows[behind].offset < end)
-			behind++;
+		while (after < n_rows && rows[after].offset < end)
+			after++;
 		r = begin_unit(writer, UNWIND_DENSE_UNIT_SHIFT, first_unit + piece,
-			       behind - at + !has_start);
+			       after - at + !has_start);
 		if (r == 0 && !has_start)
 			push_row(writer, (uint16_t)start, rule);
-		for (; r == 0 && at < behind; at++) {
+		for (; r == 0 && at < after; at++) {
 			rule = rows[at].rule;
 			push_row(writer, rows[at].offset, rule);
 		}

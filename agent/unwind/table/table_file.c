@@ -249,7 +249,7 @@ static bool units_are_sound(const struct table_file *file, const struct abi_unwi
 		       (chunk->first_unit + chunk->n_units - 1) >> pages_shift;
 }
 
-/* Each unit has rows, which are behind the index of units, and whose rules exist. */
+/* Each unit has rows, which are after the index of units, and whose rules exist. */
 static bool rows_are_sound(const struct chunk_record *record)
 {
 	const struct abi_unwind_chunk *chunk = &record->chunk;

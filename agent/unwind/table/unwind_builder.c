@@ -85,7 +85,7 @@ static bool is_code(struct unwind_builder *builder, uint64_t start, uint64_t end
 			return false;
 		builder->last_range = i;
 	}
-	/* The page behind the last one must have a number too. */
+	/* The page after the last one must have a number too. */
 	return end - builder->base_address < UNWIND_MAX_SPAN_BYTES - (1u << UNWIND_PAGE_SHIFT);
 }
 

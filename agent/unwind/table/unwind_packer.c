@@ -59,7 +59,7 @@ int unwind_packer_end(struct unwind_packer *packer, uint32_t address)
 	if (r < 0)
 		return r;
 	/*
-	 * No row is needed at the end of a page, because a lookup behind the last page finds no
+	 * No row is needed at the end of a page, because a lookup after the last page finds no
 	 * rule.
 	 */
 	if ((address & UNWIND_PAGE_MASK) == 0)

@@ -16,6 +16,6 @@ VEC_DEFINE(code_offset_vec, uint32_t);
 /* How an instruction is reached. A higher value replaces a lower one. */
 enum reachability {
 	UNREACHED = 0,
-	REACHED_BEHIND_CALL = 1, /* only if a callee returns */
+	REACHED_AFTER_CALL = 1, /* only if a callee returns */
 	REACHED = 2,
 };

@@ -18,10 +18,10 @@
 
 /*
  * How much of crtbegin.o is analyzed before the first function that an array refers to (it calls
- * two others), and behind the last one.
+ * two others), and after the last one.
  */
 #define CRT_BYTES_BEFORE 128
-#define CRT_BYTES_BEHIND 64
+#define CRT_BYTES_AFTER  64
 
 /* Addresses; 0: there is none. */
 struct start_functions {
@@ -112,11 +112,11 @@ static int read_first(const struct elf_file *elf, uint64_t array, uint64_t *ret_
 }
 
 /*
- * The code from @before bytes before @low to @behind bytes behind @high, as far as its segment
+ * The code from @before bytes before @low to @after bytes after @high, as far as its segment
  * extends. Returns 1, or 0 if there is none.
  */
 static size_t surround(const struct elf_file *elf, uint64_t low, uint64_t high, uint64_t before,
-		       uint64_t behind, struct crt_range *ret_range)
+		       uint64_t after, struct crt_range *ret_range)
 {
 	const struct load_segment *segment = low ? segment_of(elf, low, PF_X) : NULL;
 	uint64_t start, end;
@@ -124,7 +124,7 @@ static size_t surround(const struct elf_file *elf, uint64_t low, uint64_t high, 
 	if (!segment || high - segment->vaddr >= segment->file_size)
 		return 0;
 	start = low - MIN(low - segment->vaddr, before);
-	end = high + MIN(segment->file_size - (high - segment->vaddr), behind);
+	end = high + MIN(segment->file_size - (high - segment->vaddr), after);
 	if (end - start > CRT_MAX_BYTES)
 		return 0;
 	*ret_range = (struct crt_range){
@@ -174,7 +174,7 @@ int crt_ranges_find(const struct elf_file *elf, struct crt_range *ranges)
 	if (first_init == 0 || first_fini == 0)
 		first_init = first_fini = MAX(first_init, first_fini);
 	n += surround(elf, MIN(first_init, first_fini), MAX(first_init, first_fini),
-		      CRT_BYTES_BEFORE, CRT_BYTES_BEHIND, &ranges[n]);
+		      CRT_BYTES_BEFORE, CRT_BYTES_AFTER, &ranges[n]);
 	return (int)n;
 }
 

@@ -41,7 +41,7 @@ static_assert(sizeof(struct frame_state) == 28, "no padding");
 #define FRAME_STATE_AT_ENTRY                                                                       \
 	((struct frame_state){ .sp_is_known = true, .copy_register = X86_NO_REGISTER })
 
-/* Changes @state from before the instruction to behind it. */
+/* Changes @state from before the instruction to after it. */
 void frame_state_apply(struct frame_state *state, const struct x86_instruction *instruction);
 
 struct abi_unwind_rule frame_state_rule(const struct frame_state *state);

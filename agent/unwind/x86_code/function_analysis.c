@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An instruction has a frame state once a path reaches it. Paths are followed one after the other.
- * Code behind a call may be unreachable, because the callee may never return, so that the state
+ * Code after a call may be unreachable, because the callee may never return, so that the state
  * from a jump replaces the state from a return, once.
  */
 #include "agent/unwind/x86_code/function_analysis.h"
@@ -99,7 +99,7 @@ static int note_address(struct walk *walk, uint64_t address)
 
 /* Follows jumps and notes addresses. 1: the next instruction is reached; 0: it is not; -ENOMEM. */
 static int branch(struct walk *walk, const struct x86_instruction *instruction,
-		  const struct frame_state *behind)
+		  const struct frame_state *after)
 {
 	uint64_t target = instruction->target - walk->start;
 	int r = 0;
@@ -108,13 +108,13 @@ static int branch(struct walk *walk, const struct x86_instruction *instruction,
 	case X86_JUMP:
 	case X86_JUMP_IF:
 		if (target < walk->size)
-			r = reach(walk, target, behind, REACHED);
+			r = reach(walk, target, after, REACHED);
 		else
 			r = note_address(walk, instruction->target);
 		return r < 0 ? r : instruction->effect == X86_JUMP_IF;
 	case X86_JUMP_INDIRECT:
 		if (!walk->has_switch)
-			walk->at_jump = *behind;
+			walk->at_jump = *after;
 		walk->has_switch = true;
 		return 0;
 	case X86_CALL:
@@ -142,7 +142,7 @@ static int follow_instruction(struct walk *walk, uint32_t offset)
 	struct function_byte *byte = &analysis->bytes[offset];
 	struct x86_instruction instruction;
 	enum reachability reached = byte->reached;
-	struct frame_state behind;
+	struct frame_state after;
 	int r;
 
 	if (!x86_decode((struct bytes_view){ code.data + code_offset, walk->size - offset },
@@ -151,14 +151,14 @@ static int follow_instruction(struct walk *walk, uint32_t offset)
 		return 0;
 	}
 	byte->length = instruction.length;
-	behind = byte->state;
-	frame_state_apply(&behind, &instruction);
-	r = branch(walk, &instruction, &behind);
+	after = byte->state;
+	frame_state_apply(&after, &instruction);
+	r = branch(walk, &instruction, &after);
 	if (r <= 0)
 		return r;
 	if (instruction.effect == X86_CALL || instruction.effect == X86_CALL_INDIRECT)
-		reached = REACHED_BEHIND_CALL;
-	return reach(walk, offset + instruction.length, &behind, reached);
+		reached = REACHED_AFTER_CALL;
+	return reach(walk, offset + instruction.length, &after, reached);
 }
 
 static int follow_paths(struct walk *walk)
@@ -184,7 +184,7 @@ static int follow_cases(struct walk *walk)
 		const struct function_byte *byte = &walk->analysis->bytes[offset];
 
 		if (byte->reached == UNREACHED) {
-			r = reach(walk, offset, &walk->at_jump, REACHED_BEHIND_CALL);
+			r = reach(walk, offset, &walk->at_jump, REACHED_AFTER_CALL);
 			if (r == 0)
 				r = follow_paths(walk);
 		}

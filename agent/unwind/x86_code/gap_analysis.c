@@ -9,7 +9,7 @@
 /* Maximum number of decoded instructions per byte of code. An instruction has 3 to 4 bytes. */
 #define STEPS_PER_BYTE 2
 
-/* Cases of a switch are behind the jump that leads to them, within this distance. */
+/* Cases of a switch are after the jump that leads to them, within this distance. */
 #define MAX_SWITCH_BYTES ((uint32_t)(16 * KIB))
 
 int gap_analysis_new(struct gap_analysis **ret_analysis)
@@ -33,7 +33,7 @@ struct gap_analysis *gap_analysis_free(struct gap_analysis *analysis)
 	frame_state_set_release(&analysis->states);
 	vec_release(&analysis->changes);
 	vec_release(&analysis->paths);
-	vec_release(&analysis->behind_calls);
+	vec_release(&analysis->after_calls);
 	vec_release(&analysis->new_switches);
 	vec_release(&analysis->called);
 	vec_release(&analysis->switches);
@@ -104,7 +104,7 @@ static uint32_t padding_at(const struct gap_analysis *analysis, uint32_t offset)
 }
 
 /*
- * Tries the unreached code behind the switch as its cases, up to the next function, or to the first
+ * Tries the unreached code after the switch as its cases, up to the next function, or to the first
  * one that is rejected.
  */
 static int try_cases(struct gap_analysis *analysis, struct code_position from)
@@ -154,7 +154,7 @@ static uint32_t end_of_unreached(const struct gap_analysis *analysis, uint32_t o
 }
 
 /*
- * The next address, from @offset on, at which a function may begin: behind an accepted function and
+ * The next address, from @offset on, at which a function may begin: after an accepted function and
  * padding, at a multiple of 16. Code farther from accepted functions may be data, in which a
  * function can always be found.
  */

@@ -40,7 +40,7 @@ int gap_analysis_try(struct gap_analysis *analysis, uint64_t start);
 
 /*
  * To be called after the known functions were tried: searches for the cases of switches, and for
- * functions that begin at a multiple of 16 behind another function. 0, -ENOMEM.
+ * functions that begin at a multiple of 16 after another function. 0, -ENOMEM.
  */
 int gap_analysis_complete(struct gap_analysis *analysis);
 

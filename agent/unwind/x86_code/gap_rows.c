@@ -47,13 +47,13 @@ static uint64_t end_of_piece(const struct gap_rows *gap, const struct cfi_gap *w
 			     uint64_t start)
 {
 	uint64_t end = start + GAP_ANALYSIS_MAX_BYTES;
-	size_t behind;
+	size_t after;
 
 	if (whole->end - start <= GAP_ANALYSIS_MAX_BYTES)
 		return whole->end;
-	behind = start_from(gap, end);
-	if (behind > 0 && gap->starts.items[behind - 1] > start + GAP_ANALYSIS_MAX_BYTES / 2)
-		end = gap->starts.items[behind - 1];
+	after = start_from(gap, end);
+	if (after > 0 && gap->starts.items[after - 1] > start + GAP_ANALYSIS_MAX_BYTES / 2)
+		end = gap->starts.items[after - 1];
 	return end;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/x86_code/gap_trial.h"
 
-/* Maximum number of switches in the functions of one range. The whole of dav1d has 400. */
+/* Maximum number of switches in the functions of one range. The library dav1d has 400 in all. */
 #define MAX_SWITCHES 4096
 
-/* The only encoding that compilers and assemblers write. */
+/* Opcode of "push rbp". Compilers and assemblers use no other encoding of it. */
 #define PUSH_RBP 0x55
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -28,7 +28,10 @@ static int set_byte(struct gap_analysis *analysis, uint32_t offset, struct code_
 	return r;
 }
 
-/* A path reaches an instruction that another path reached before: the frames must be equal. */
+/*
+ * Called when a path reaches an instruction that another path reached before: the unwind rules of
+ * both frame states must be equal.
+ */
 static void meet(struct gap_analysis *analysis, const struct code_byte *byte, uint16_t state)
 {
 	if (byte->state == state || rules_are_equal(analysis, byte->state, state))
@@ -59,7 +62,10 @@ static int reach(struct gap_analysis *analysis, uint32_t offset, uint16_t state)
 	return r < 0 ? r : vec_push(&analysis->paths, offset);
 }
 
-/* A jump out of the range ends a function, if it leaves nothing on the stack. */
+/*
+ * A jump out of the range confirms the function (a tail call) if the stack pointer is at the return
+ * address.
+ */
 static void leave_range(struct gap_analysis *analysis, const struct frame_state *state,
 			enum x86_effect effect)
 {
@@ -130,8 +136,8 @@ static int branch(struct gap_analysis *analysis, const struct x86_instruction *i
 
 /*
  * "push rbp; mov rbp, rsp" begins a function, with the return address next to the saved rbp. If
- * more is on the stack, then the code before has pushed a return address itself, as V8's builtins
- * do before they jump to another builtin.
+ * more is on the stack, then the preceding code has pushed a return address itself, as V8's
+ * builtins do before they jump to another builtin.
  */
 static bool begins_frame_late(const struct gap_analysis *analysis, uint32_t offset,
 			      const struct frame_state *before,
@@ -142,9 +148,9 @@ static bool begins_frame_late(const struct gap_analysis *analysis, uint32_t offs
 	       analysis->code.bytes.data[offset - 1] == PUSH_RBP;
 }
 
-/* The number of the state behind the instruction. 1; 0: there are too many states. */
-static int state_behind(struct gap_analysis *analysis, uint32_t offset,
-			const struct x86_instruction *instruction, uint16_t *ret_state)
+/* Stores the number of the frame state after the instruction. 1; 0: there are too many states. */
+static int state_after(struct gap_analysis *analysis, uint32_t offset,
+		       const struct x86_instruction *instruction, uint16_t *ret_state)
 {
 	const uint16_t before = analysis->bytes[offset].state;
 	struct frame_state state = analysis->states.items[before];
@@ -178,7 +184,7 @@ static int follow_instruction(struct gap_analysis *analysis, uint32_t offset)
 	}
 	analysis->steps_left--;
 	byte->length = instruction.length;
-	r = state_behind(analysis, offset, &instruction, &state);
+	r = state_after(analysis, offset, &instruction, &state);
 	if (r <= 0) {
 		analysis->result.is_contradicted |= r == 0;
 		return r;
@@ -193,7 +199,7 @@ static int follow_instruction(struct gap_analysis *analysis, uint32_t offset)
 	}
 	if (r == 1)
 		return reach(analysis, next, state);
-	return vec_push(&analysis->behind_calls,
+	return vec_push(&analysis->after_calls,
 			(struct code_position){ .offset = next, .state = state });
 }
 
@@ -224,40 +230,41 @@ static int follow(struct gap_analysis *analysis, struct code_position from,
 }
 
 /*
- * Like follow(), for code that may be unreachable, such as behind a call that never returns. If a
- * path contradicts the trial, undoes the changes made here and marks the result as uncertain.
+ * Like follow(), for code that may be unreachable, such as code after a call that never returns. If
+ * a path contradicts the trial, undoes the changes of this call of follow() and marks the result as
+ * uncertain.
  */
 static int follow_if_consistent(struct gap_analysis *analysis, struct code_position from)
 {
 	struct trial_result before = analysis->result;
 	size_t n_changes = analysis->changes.count;
-	size_t n_calls = analysis->behind_calls.count;
+	size_t n_calls = analysis->after_calls.count;
 	size_t n_switches = analysis->new_switches.count;
-	int r = follow(analysis, from, REACHED_BEHIND_CALL);
+	int r = follow(analysis, from, REACHED_AFTER_CALL);
 
 	if (r < 0 || !analysis->result.is_contradicted)
 		return r;
 	undo(analysis, n_changes);
-	analysis->behind_calls.count = n_calls;
+	analysis->after_calls.count = n_calls;
 	analysis->new_switches.count = n_switches;
 	analysis->result = before;
 	analysis->result.is_uncertain = true;
 	return 0;
 }
 
-static int follow_behind_calls(struct gap_analysis *analysis)
+static int follow_after_calls(struct gap_analysis *analysis)
 {
-	struct code_position_vec *behind = &analysis->behind_calls;
+	struct code_position_vec *after = &analysis->after_calls;
 	int r = 0;
 
-	while (r == 0 && behind->count > 0 && !analysis->result.is_contradicted)
-		r = follow_if_consistent(analysis, behind->items[--behind->count]);
+	while (r == 0 && after->count > 0 && !analysis->result.is_contradicted)
+		r = follow_if_consistent(analysis, after->items[--after->count]);
 	return r;
 }
 
 /*
- * All paths of a function may end in switches. Then the first case, which is behind the jump, has
- * to return as a function does.
+ * Confirms a function of which all paths end in switches. The first case of a switch is the code
+ * after its indirect jump: the paths from there must return as a function does.
  */
 static int follow_first_cases(struct gap_analysis *analysis)
 {
@@ -272,7 +279,7 @@ static int follow_first_cases(struct gap_analysis *analysis)
 			continue;
 		r = follow_if_consistent(analysis, first_case);
 		if (r == 0)
-			r = follow_behind_calls(analysis);
+			r = follow_after_calls(analysis);
 		if (r < 0)
 			return r;
 	}
@@ -294,7 +301,7 @@ static int accept(struct gap_analysis *analysis)
 static void begin_trial(struct gap_analysis *analysis)
 {
 	vec_clear(&analysis->changes);
-	vec_clear(&analysis->behind_calls);
+	vec_clear(&analysis->after_calls);
 	vec_clear(&analysis->new_switches);
 	analysis->result = (struct trial_result){};
 }
@@ -304,7 +311,7 @@ static int follow_function(struct gap_analysis *analysis, struct code_position e
 	int r = follow(analysis, entry, REACHED);
 
 	if (r == 0)
-		r = follow_behind_calls(analysis);
+		r = follow_after_calls(analysis);
 	if (r == 0 && !analysis->result.is_contradicted)
 		r = follow_first_cases(analysis);
 	return r;
@@ -346,7 +353,7 @@ int gap_trial_case(struct gap_analysis *analysis, uint32_t offset, uint16_t stat
 	r = follow_if_consistent(analysis,
 				 (struct code_position){ .offset = offset, .state = state });
 	if (r == 0)
-		r = follow_behind_calls(analysis);
+		r = follow_after_calls(analysis);
 	if (r < 0)
 		return r;
 	if (analysis->result.is_confirmed)

@@ -9,9 +9,9 @@
  * gap_analysis.bytes. Then it accepts or rejects the code. It records each change of the array, so
  * that a rejection can undo the changes.
  *
- * Code behind a call may be unreachable, because the callee may never return. Therefore a trial
- * follows the code behind calls last. If that code contradicts the rest, the trial undoes
- * only the changes that it made behind that call, and continues.
+ * Code after a call may be unreachable, because the callee may never return. Therefore a trial
+ * follows the code after calls last. If that code contradicts the rest, the trial undoes
+ * only the changes that it made after that call, and continues.
  */
 
 #include "agent/unwind/x86_code/code_range.h"
@@ -67,7 +67,7 @@ struct gap_analysis {
 	/* of the current trial */
 	struct code_change_vec changes;
 	struct code_offset_vec paths;          /* instructions that are still to be followed */
-	struct code_position_vec behind_calls; /* instructions after calls, still to be followed */
+	struct code_position_vec after_calls;  /* instructions after calls, still to be followed */
 	struct code_position_vec new_switches; /* indirect jumps */
 	struct trial_result result;
 	enum reachability reachability; /* of the instructions that are added now */

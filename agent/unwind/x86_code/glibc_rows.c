@@ -89,8 +89,8 @@ static int find_symbol(const struct elf_file *elf, const char *name, uint64_t *r
 
 /*
  * Whether the function at @address begins with rsp = rbx, with at most the code for the shadow
- * stack before it. No function that has a caller does that. *ret_end: behind its last instruction,
- * or behind the decoded bytes.
+ * stack before it. No function that has a caller does that. *ret_end: after its last instruction,
+ * or after the decoded bytes.
  */
 static int is_context_entry(const struct elf_file *elf, uint64_t address, uint64_t *ret_end)
 {
@@ -160,9 +160,9 @@ static const uint8_t clone_calls[][10] = {
 #define MOV_BYTES 5
 
 /*
- * Behind the test are jl to the error and je to the child's code, each with a short or a near
+ * After the test are jl to the error and je to the child's code, each with a short or a near
  * displacement, and ret. From the system call to the return no instruction changes the stack
- * pointer, so that it is at the return address. Returns the address behind ret; 0: the code is
+ * pointer, so that it is at the return address. Returns the address after ret; 0: the code is
  * different.
  */
 static uint64_t end_of_clone(struct bytes_view code, uint64_t address)

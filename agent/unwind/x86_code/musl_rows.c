@@ -132,8 +132,8 @@ static void sort_functions(struct musl_rows *musl)
 	musl->n_sorted = count;
 }
 
-/* The index of the first function that begins behind @start. */
-static size_t function_behind(const struct musl_rows *musl, uint64_t start)
+/* The index of the first function that begins after @start. */
+static size_t function_after(const struct musl_rows *musl, uint64_t start)
 {
 	size_t low = 0, high = musl->n_sorted;
 
@@ -150,11 +150,11 @@ static size_t function_behind(const struct musl_rows *musl, uint64_t start)
 
 static uint64_t end_of(const struct musl_rows *musl, const struct function *function)
 {
-	size_t behind = function_behind(musl, function->start);
+	size_t after = function_after(musl, function->start);
 
 	if (function->size > 0)
 		return function->start + MIN(function->size, UINT64_MAX - function->start);
-	return behind < musl->n_sorted ? musl->functions.items[behind].start : UINT64_MAX;
+	return after < musl->n_sorted ? musl->functions.items[after].start : UINT64_MAX;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -229,7 +229,7 @@ static int compare_addresses(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Appends new addresses as functions behind the sorted ones. 1: there are new ones. */
+/* Appends new addresses as functions after the sorted ones. 1: there are new ones. */
 static int take_found(struct musl_rows *musl)
 {
 	struct code_address_vec *found = &musl->found;
@@ -240,11 +240,11 @@ static int take_found(struct musl_rows *musl)
 		qsort(found->items, found->count, sizeof(*found->items), compare_addresses);
 	for (size_t i = 0; r == 0 && i < found->count; i++) {
 		uint64_t start = found->items[i];
-		size_t behind = function_behind(musl, start);
+		size_t after = function_after(musl, start);
 
 		if (i > 0 && found->items[i - 1] == start)
 			continue;
-		if (behind > 0 && musl->functions.items[behind - 1].start == start)
+		if (after > 0 && musl->functions.items[after - 1].start == start)
 			continue;
 		if (musl->functions.count < MAX_FUNCTIONS)
 			r = vec_push(&musl->functions, (struct function){ .start = start });

@@ -87,7 +87,7 @@ static void only_lockdown_forbids_programs_to_read_kernel_memory(void **state)
 	if (file_read("/sys/kernel/security/lockdown", &lockdown) >= 0 &&
 	    bytes_append_byte(&lockdown, 0) == 0)
 		locked = strstr((const char *)lockdown.data, "[confidentiality]") != NULL;
-	assert_int_equal(kernel_lets_bpf_read_it(), !locked || geteuid() != 0);
+	assert_int_equal(kernel_lets_bpf_read_memory(), !locked || geteuid() != 0);
 }
 
 int main(void)

@@ -142,7 +142,7 @@ static void the_pool_grows_with_the_loaded_chunks(void **state)
 	assert_int_equal(count_resident(fixture, 1, 100), 100);
 }
 
-static void an_unloaded_executable_leaves_nothing_behind(void **state)
+static void unloading_an_executable_frees_its_slots_and_directories(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -378,7 +378,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		with_rows(a_chunk_names_its_owner_and_uses_the_pools_rule_numbers),
 		with_rows(the_pool_grows_with_the_loaded_chunks),
-		with_rows(an_unloaded_executable_leaves_nothing_behind),
+		with_rows(unloading_an_executable_frees_its_slots_and_directories),
 		with_rows(the_least_recently_used_chunk_is_evicted_first),
 		with_rows(a_chunk_used_after_the_list_was_made_is_not_evicted),
 		with_rows(if_all_chunks_are_in_use_new_ones_share_few_slots),

@@ -110,7 +110,7 @@ static void the_signal_trampoline_of_libc_has_a_rule_with_the_byte_before(void *
 		n_bytes += unwind_table_find(&table, elf_addr)->cfa == UNWIND_CFA_SIGNAL;
 	/*
 	 * mov $15, %rax; syscall: 9 bytes; the byte before; perhaps another one that the FDE
-	 * covers; padding behind.
+	 * covers; padding after.
 	 */
 	assert_in_range(n_bytes, 10, 11 + 15);
 }

@@ -256,7 +256,7 @@ static void damaged_files_are_reported_and_removed(void **state)
 	}
 }
 
-/* The child is killed at a random point while it writes. */
+/* The test kills the child after 20 batches or more, while it may be writing another batch. */
 static void a_killed_writer_leaves_only_complete_batches(void **state)
 {
 	struct losses losses = {};
@@ -276,7 +276,6 @@ static void a_killed_writer_leaves_only_complete_batches(void **state)
 				_exit(1);
 		}
 	}
-	/* Kills the child after some batches, while it writes another. */
 	while (last < 20)
 		assert_int_equal(read(ends[0], &last, sizeof(last)), sizeof(last));
 	assert_int_equal(kill(child, SIGKILL), 0);

@@ -133,7 +133,7 @@ static void texts_are_truncated_at_a_character(void **state)
 	assert_int_equal(found[BATCH_MAX_TEXT_BYTES - 1], ' ');
 }
 
-/* Uses the C library's decoder, which is strict. */
+/* The decoder of the C library also refuses overlong forms and surrogates. */
 static bool is_utf8(const char *text)
 {
 	iconv_t decoder = iconv_open("UTF-32LE", "UTF-8");

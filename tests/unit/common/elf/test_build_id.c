@@ -131,7 +131,9 @@ static void the_text_hash_covers_the_whole_section(void **state)
 	}
 }
 
-/* ELF header, a section that takes many reads, the section names, three section headers. */
+/*
+ * The file: ELF header, a .text that takes many reads, the section names, three section headers.
+ */
 static void a_large_text_is_hashed_in_pieces(void **state)
 {
 	enum { TEXT_SIZE = 3 * 65536 + 777, NAMES_SIZE = 17, HEADERS_AT = 200704 };

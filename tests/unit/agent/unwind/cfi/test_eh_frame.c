@@ -22,7 +22,7 @@ static void augmentations_are_understood(void **state)
 		/* an unknown letter: its data is skipped by the length */
 		{ "zRq", INSTRUCTIONS(EH_PE_ABSPTR, 7, 7, 7), "1000..1100 +8\n" },
 		{ "zq", INSTRUCTIONS(7, 7, 7), "1000..1100 +8\n" },
-		/* ... unless the encoding is behind it */
+		/* ... unless the encoding is after it */
 		{ "zqR", INSTRUCTIONS(7, 7, 7), "" },
 		/* the data ends before the encoding */
 		{ "zR", INSTRUCTIONS_NONE, "" },

@@ -19,7 +19,7 @@ static const struct load_segment text = {
 };
 
 /*
- * A check of the stack limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code behind the
+ * A check of the stack limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code after the
  * ret.
  */
 #define WORKER                                                                                     \
@@ -104,7 +104,7 @@ static void the_layouts_of_all_versions_give_the_same_rows(void **state)
 		assert_rule(&table, TEXT + 0x13d, UNWIND_CFA_SP, 48, -16);
 		assert_int_equal(unwind_table_find(&table, TEXT + 0x10f)->ra, UNWIND_SAVED_CFA);
 		assert_int_equal(unwind_table_find(&table, TEXT + 0x10f)->ra_offset, -8);
-		/* Behind the last byte of the function there is no rule. */
+		/* After the last byte of the function there is no rule. */
 		assert_rule(&table, TEXT + 0x151, UNWIND_CFA_NONE, 0, 0);
 	}
 }

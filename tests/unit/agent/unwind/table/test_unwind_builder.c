@@ -173,7 +173,7 @@ static void where_fdes_overlap_the_first_wins(void **state)
 		struct lookup lookups[8];
 		size_t n_lookups;
 	} cases[] = {
-		/* the second ends behind the first */
+		/* the second ends after the first */
 		{ { { 0x401000, 0x401100 }, { 0x401080, 0x401180 } },
 		  2,
 		  { { 0x401000, 8 },
@@ -182,7 +182,7 @@ static void where_fdes_overlap_the_first_wins(void **state)
 		    { 0x40117f, 16 },
 		    { 0x401180, -1 } },
 		  5 },
-		/* the first is within the second, which continues behind it */
+		/* the first is within the second, which continues after it */
 		{ { { 0x401040, 0x401080 }, { 0x401000, 0x401100 } },
 		  2,
 		  { { 0x401000, 16 },
@@ -202,7 +202,7 @@ static void where_fdes_overlap_the_first_wins(void **state)
 		  2,
 		  { { 0x401000, 8 }, { 0x401040, 16 }, { 0x401080, -1 } },
 		  3 },
-		/* three overlap; the middle one wins only behind the end of the first */
+		/* three overlap; the middle one wins only after the end of the first */
 		{ { { 0x401050, 0x401060 }, { 0x401040, 0x401080 }, { 0x401000, 0x401100 } },
 		  3,
 		  { { 0x401000, 24 },

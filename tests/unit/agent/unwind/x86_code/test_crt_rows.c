@@ -53,7 +53,7 @@ static void assert_cfa(const struct file *file, uint64_t address, uint8_t cfa, i
 	assert_int_equal(rule->ra_offset, -8);
 }
 
-/* sub $8, %rsp; ...; add $8, %rsp; ret, perhaps behind endbr64. */
+/* sub $8, %rsp; ...; add $8, %rsp; ret, perhaps after endbr64. */
 static void init_and_fini_have_rows(void **state)
 {
 	static const char *const names[] = { ".init", ".fini" };

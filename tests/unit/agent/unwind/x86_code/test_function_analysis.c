@@ -286,7 +286,7 @@ static void rows_from_code_agree_with_call_frame_information(void **state)
 		      (unsigned long long)agreement.same, (unsigned long long)agreement.differs,
 		      (unsigned long long)agreement.other);
 	assert_true(agreement.same > 10000);
-	/* The code behind a call that never returns, mostly padding. */
+	/* The code after a call that never returns, mostly padding. */
 	assert_true(agreement.differs * 200 < agreement.same);
 	release(&followed);
 }

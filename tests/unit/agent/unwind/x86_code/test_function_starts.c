@@ -8,7 +8,7 @@
 #include "tests/support/unit.h"
 
 /*
- * A file with one section of code at CODE, and two gaps: one far behind, one before. All bytes are
+ * A file with one section of code at CODE, and two gaps: one far after, one before. All bytes are
  * 0x90, except one instruction.
  */
 #define CODE         0x401000u

@@ -165,10 +165,10 @@ static void code_that_never_returns_is_rejected(void **state)
 }
 
 /*
- * The code behind such a call does not belong to its function. If it is accepted, then as a
+ * The code after such a call does not belong to its function. If it is accepted, then as a
  * function.
  */
-static void code_behind_a_call_that_never_returns_does_not_affect_its_function(void **state)
+static void code_after_a_call_that_never_returns_does_not_affect_its_function(void **state)
 {
 	static const uint8_t code[] = {
 		0x53,                         /* 0: push */
@@ -257,8 +257,7 @@ int main(void)
 		cmocka_unit_test(a_frame_next_to_another_return_address_contradicts_the_path_to_it),
 		cmocka_unit_test(the_frame_pointer_is_trusted_before_the_stack_pointer),
 		cmocka_unit_test(code_that_never_returns_is_rejected),
-		cmocka_unit_test(
-			code_behind_a_call_that_never_returns_does_not_affect_its_function),
+		cmocka_unit_test(code_after_a_call_that_never_returns_does_not_affect_its_function),
 		cmocka_unit_test(an_aligned_stack_without_a_copy_of_its_pointer_has_no_rows),
 		cmocka_unit_test(too_large_a_piece_is_refused),
 		cmocka_unit_test(random_code_does_no_harm),
