@@ -4,6 +4,8 @@
 # The server is killed under load and stays down for some time. After its restart it has every sample that the agent took,
 # exactly once. At first it runs with a clock that is 10 days ahead: the agent keeps its batches until the clock is right.
 # HEARTH_E2E_LONG=1 keeps the server down for 60 s.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

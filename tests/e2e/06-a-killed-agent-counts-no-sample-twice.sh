@@ -3,6 +3,8 @@
 #
 # The agent is killed while its spool holds batches that the server may already have; the next agent sends them. No CPU
 # time is stored twice, and no sample in the spool is lost.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -5,6 +5,8 @@
 # sum is exact, and the end of the wait counts nothing twice. off_cpu.min_blocking_time leaves out shorter waits. Waits
 # before execve() belong to the old program, waits after it to the new one. HEARTH_E2E_LONG_WAIT_S=180 waits for three
 # minutes.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -23,8 +25,10 @@ from=$second
 started_pids+=($!)
 sleeper=$!
 "$workloads/off_cpu_waits" 5 >"$work/truth"
-"$workloads/stuck" exec 3 >"$work/exec"
-wait "$sleeper"
+"$workloads/stuck" exec 3 >"$work/exec" &
+executor=$!
+started_pids+=("$executor")
+wait "$executor" "$sleeper"
 to=$(($(now_s) + 1))
 wait_for_coverage $((to + 1))
 sleeper_is="\"tag_filter\": \"process_id = $sleeper\""
@@ -57,7 +61,7 @@ expect_near "time of longer waits" "$(value_of "$work/waits.json" wait_for_pipe)
 say "ends of waits that the agent did not see: $(agent_metric off_cpu_unseen_ends_total)"
 
 # ---- execve() in the middle of a process: 3 s for each program
-fetch_profile "$work/exec.json" stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", \"tag_filter\": \"process_id != $sleeper\"}"
+fetch_profile "$work/exec.json" stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", \"tag_filter\": \"process_id = $executor\"}"
 expect_near "time before execve()" "$(value_of "$work/exec.json" become_another)" 3000000 60000
 expect_near "time after execve()" "$(value_of "$work/exec.json" sleep_long)" 3000000 60000
 

@@ -3,6 +3,8 @@
 #
 # The agent keeps unwind tables on disk. At its second start it loads them and has complete stacks at once. It compiles the
 # table of a damaged file again. It logs a full disk once, and continues to sample.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3

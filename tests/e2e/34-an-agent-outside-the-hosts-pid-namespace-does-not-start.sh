@@ -3,6 +3,8 @@
 #
 # In another PID namespace /proc lists processes under other pids than those that the kernel reports. The agent does not
 # start there, and logs one line with the remedy.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools unshare

@@ -3,6 +3,8 @@
 #
 # Our server with Debian's debuginfod as its upstream. It fetches a file once, verifies it, remembers missing files, and
 # answers within a bounded time, also if two servers are each other's upstream.
+#
+# This test runs beside others.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf debuginfod python3 sqlite3
 

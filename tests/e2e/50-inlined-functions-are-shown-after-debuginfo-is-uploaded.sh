@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A stripped program is sampled first. After its debug file is uploaded, its profile has names and inlined functions.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

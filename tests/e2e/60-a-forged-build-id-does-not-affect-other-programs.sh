@@ -3,6 +3,8 @@
 #
 # Three programs have the same build-ID and different code. Two of them belong to a user and run first. Each gets its own
 # unwind table and its own names. For the server, the program that only root can write has the build-ID.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc

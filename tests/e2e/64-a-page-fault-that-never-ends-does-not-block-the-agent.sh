@@ -4,6 +4,8 @@
 # The stack of a waiting thread has no pages: another process should supply them (userfaultfd) and never does. Reading that
 # stack blocks in the kernel. The waits of other programs are still exact, the stack is counted as not read, and the agent
 # stops on SIGTERM.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -31,7 +33,8 @@ wait "$sleeper"
 to=$(($(now_s) + 1))
 wait_for_coverage $((to + 1))
 wait_for_name sleep_long stuck "$from" "$to" "$OFF_CPU"
-fetch_profile "$work/stuck.json" stuck "$from" "$to" "$OFF_CPU"
+fetch_profile "$work/stuck.json" stuck "$from" "$to" \
+	"{\"profile_event_type\": \"off-cpu\", \"tag_filter\": \"process_id = $sleeper\"}"
 slept_us=$(cat "$work/slept")
 expect_near "the wait of the other program, in microseconds" "$(value_of "$work/stuck.json" sleep_long)" "$slept_us" \
 	$((slept_us / 100))

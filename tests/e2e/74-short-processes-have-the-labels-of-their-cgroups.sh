@@ -3,6 +3,8 @@
 #
 # Processes of 30 ms in two containers at once, and some that move from one container to the other before execve(). Each
 # has the container in which it ran, although the agent reads the labels of a container only once.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

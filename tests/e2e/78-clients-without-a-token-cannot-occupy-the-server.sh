@@ -3,6 +3,8 @@
 #
 # Clients that send slowly, or open as many connections as they can, do not block other clients. No check depends on the
 # speed of the machine: the server ends each connection for one of the reasons in /metrics, and the counts add up.
+#
+# This test runs beside others.
 . "$(dirname "$0")/lib.sh"
 need_tools curl python3 sha256sum
 
