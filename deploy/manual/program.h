@@ -18,8 +18,8 @@ struct manual_command {
 };
 
 struct manual_example {
-	const char *line;
-	const char *what;
+	const char *line; /* the command line */
+	const char *what; /* what the command does */
 };
 
 struct manual_exit_status {
@@ -31,7 +31,7 @@ struct manual_program {
 	const char *name;
 	const char *summary;
 	char section;
-	/* options of the program; if it has commands, the common options of most commands */
+	/* If the program has commands: the options that most of them share. */
 	struct option_list options;
 
 	struct manual_command *commands;

@@ -38,10 +38,10 @@ const char *answer_unit_name(const struct event_type_info *event)
 	return event_unit_divisor(event->unit) > 1 ? "microseconds" : event->unit;
 }
 
-/* A name and a unit. */
+/* Memory for the name and the unit of one event type. */
 #define EVENT_ARENA_BYTES (64 * KIB)
 
-/* Describes a type that the table does not have. 1 found, 0 not. */
+/* Describes an event type that only the store knows. Returns 1 if found, 0 if not. */
 static int find_stored_event(struct api_context *context, const char *name,
 			     struct answer_event *room, const struct profile_request *profile)
 {

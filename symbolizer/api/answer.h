@@ -50,16 +50,16 @@ uint64_t answer_value(const struct event_type_info *event, uint64_t value);
 /* "microseconds" for ns, else the unit of the event type: "bytes", "events", ... */
 const char *answer_unit_name(const struct event_type_info *event);
 
-/* An event type that is only in the store. */
+/* An event type that common/event_type.h does not list; the store has its description. */
 struct answer_event {
 	struct event_type_info info;
 	char name[MAX_EVENT_TEXT_BYTES + 1], unit[MAX_EVENT_TEXT_BYTES + 1];
 };
 
 /*
- * Sets type and event of @profile to those of the type with this name. @room keeps the description
- * as long as @profile is used. 0; -EINVAL: there is no such type, or another negative errno: the
- * store failed. Both set the message.
+ * Sets type and event of @profile to those of the type with this name. @room stores the
+ * description, so it must live as long as @profile. Returns 0; -EINVAL: there is no such type, or
+ * another negative errno: the store failed. Both set the message.
  */
 int answer_find_event(struct api_context *context, const char *name, struct answer_event *room,
 		      struct profile_request *profile, char ret_message[PROFILE_MESSAGE_SIZE]);
@@ -77,7 +77,7 @@ void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 void answer_stats(struct json_writer *json, const struct event_type_info *event,
 		  const struct profile_stats *stats);
 
-/* Writes the tree as columns or as nodes; null if @tree is NULL. 0 or a negative errno. */
+/* Writes the tree as columns or as nodes; null if @tree is NULL. Returns 0 or a negative errno. */
 int answer_tree(struct json_writer *json, const struct event_type_info *event, bool columns,
 		const struct tree *tree);
 

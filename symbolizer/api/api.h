@@ -54,7 +54,7 @@ struct api_context {
 
 /*
  * Starts the threads that look at the disk for /readyz and /metrics. To be called when the other
- * fields are set. 0 or a negative errno; api_stop_readings() follows in both cases.
+ * fields are set. Returns 0 or a negative errno; api_stop_readings() follows in both cases.
  */
 int api_start_readings(struct api_context *context);
 void api_stop_readings(struct api_context *context);

@@ -105,7 +105,7 @@ struct background_reading *background_reading_free(struct background_reading *re
 	return NULL;
 }
 
-/* With the lock held. Waits until reading number @number has ended, for at most wait_ns. */
+/* The caller holds the lock. Waits until reading number @number has ended, for at most wait_ns. */
 static void wait_for(struct background_reading *reading, uint64_t number)
 {
 	uint64_t deadline_ns = now_ns() + reading->options.wait_ns;
@@ -119,7 +119,7 @@ static void wait_for(struct background_reading *reading, uint64_t number)
 		r = pthread_cond_timedwait(&reading->changed, &reading->lock, &deadline);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static bool hangs(const struct background_reading *reading)
 {
 	return reading->n_begun > reading->n_done &&

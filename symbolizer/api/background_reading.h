@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A value that a thread reads when somebody asks for it, so that the asker waits for a limited time
- * even if the disk does not answer. /readyz and /metrics use it.
+ * A value that a thread reads when somebody asks for it, so that the caller waits for a limited
+ * time even if the disk does not answer. /readyz and /metrics use it.
  *
  * background_reading_get() starts a reading and waits for its end. If that takes longer than
  * wait_ns, it returns the value of the last reading instead, and -ETIMEDOUT once the reading has

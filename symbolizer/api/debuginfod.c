@@ -17,7 +17,10 @@
 #include "symbolizer/api/debuginfo_answer.h"
 #include "symbolizer/http/http_range.h"
 
-/* An expansion uses one CPU, and reads from the disk that samples are written to. */
+/*
+ * Maximum number of files that are expanded at a time: each uses one CPU, and reads from the disk
+ * to which samples are written.
+ */
 #define MAX_EXPANSIONS 4
 
 /* Expanded files are held in memory (below 64 MiB) or on disk until slow clients have read them. */
@@ -31,7 +34,7 @@
 /* Attempts to open a file that is replaced between looking it up and opening it. */
 #define MAX_OPEN_ATTEMPTS 3
 
-/* With quotes and the suffix of an encoding. */
+/* Size of an entity tag with its quotes and a suffix for the encoding. */
 #define ETAG_SIZE 48
 
 /* Takes one of @limit slots. Returns false if all are taken. */
@@ -412,7 +415,10 @@ static int open_section(struct api_context *context, const struct executable_id 
 	return r;
 }
 
-/* Finds the file that has the sections. Its validators are those of the section. */
+/*
+ * Finds the stored file that identifies the version of a section: its hash and its time of upload
+ * are the section's validators.
+ */
 static int find_section_file(struct api_context *context, const struct executable_id *id,
 			     struct debuginfo_entry *ret_entry)
 {

@@ -14,7 +14,7 @@
 #define TOP_DEFAULT_COUNT 50
 #define TOP_MAX_COUNT     100000
 
-/* 32 bytes per function; a tree has at most eight million nodes. */
+/* Limit for the rows of /v1/top: 32 bytes per function; a tree has at most eight million nodes. */
 #define TOP_ARENA_BYTES (512 * MIB)
 
 struct selected {
@@ -112,7 +112,7 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 
 /*
  * Without @sort, functions are sorted by self value. Processes of whole hosts are sorted by total,
- * because the self value of a process lacks its other threads.
+ * because the self value of a process covers its main thread only.
  */
 static enum top_order order_of(const struct tree *tree, const char *sort)
 {

@@ -11,7 +11,10 @@
 
 #include "symbolizer/api/api.h"
 
-/* Seconds. An agent spools batches meanwhile; a failed store rarely recovers sooner. */
+/*
+ * The header Retry-After, in seconds. Meanwhile the agent writes batches to its spool; a failed
+ * store rarely recovers sooner.
+ */
 #define RETRY_AFTER "10"
 
 static void count_unknown(struct api_context *context, const struct ingest_result *result)

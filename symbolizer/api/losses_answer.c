@@ -9,7 +9,7 @@
 
 #define SLOTS_PER_SECOND (NSEC_PER_SEC / SLOT_NS)
 
-/* X(key, value): the members that come from counters of agents. */
+/* X(key, value): the members of "losses" that are sums of agents' counters. */
 /* clang-format off */
 #define COUNT_MEMBERS(X)                                                                           \
 	X("samples", counts->samples)                                                              \

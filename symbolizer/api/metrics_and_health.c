@@ -2,8 +2,8 @@
 
 /*
  * /metrics for Prometheus; /healthz and /readyz for programs that restart this process or route
- * requests to it. They are answered while the disk hangs: threads read what lies on the disk
- * (background_reading.h).
+ * requests to it. They are answered while the disk hangs: other threads read the values that are on
+ * the disk (background_reading.h).
  */
 
 #include <stdio.h>

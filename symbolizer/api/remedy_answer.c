@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The default of the command's option --server, which can be left out. */
+/* The default of --server in the `hearth` command: a remedy's command omits the option then. */
 #define DEFAULT_SERVER "http://127.0.0.1:20416"
 
 /* Accepts only characters of host names and ports, because the text of the client becomes part
@@ -19,8 +19,8 @@ static bool is_authority(const char *text)
 	return text[0] != '\0';
 }
 
-/* Writes the URL that the client used for this server; "" if the command does not need it, or if
- * it is unknown. */
+/* Writes the URL by which the client reached this server; "" if the URL is DEFAULT_SERVER, or if
+ * the request has no valid Host header. */
 static void server_of(const struct http_request *request, char ret_server[REMEDY_SERVER_SIZE])
 {
 	const char *host = http_request_header(request, "Host");
@@ -47,7 +47,7 @@ static int add_store_facts(struct api_context *context, const struct executable_
 	r = debuginfo_search_of(context->debuginfo, id, &search);
 	if (r < 0)
 		return r;
-	/* Other servers do not know the other kinds of identity, because Hearth defines them. */
+	/* Upstream debuginfod servers index files by GNU build-ID only. */
 	if (search.has_upstream && id->kind == EXECUTABLE_ID_GNU)
 		*facts |= REMEDY_UPSTREAM;
 	if (*facts & REMEDY_UPSTREAM && search.n_upstream_misses > 0)

@@ -14,8 +14,8 @@ struct remedy_subject {
 	bool kernel;
 };
 
-/* Finds the remedy. Its command has the URL that the client of @request used. 0 or a negative
- * errno. */
+/* Finds the remedy. The remedy's command contains the URL that the client of @request used.
+ * Returns 0 or a negative errno. */
 int remedy_answer_find(struct api_context *context, const struct http_request *request,
 		       const struct remedy_subject *subject, struct remedy *ret_remedy);
 

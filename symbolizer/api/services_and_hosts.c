@@ -131,7 +131,10 @@ static void write_host(struct json_writer *json, const struct store_host *host,
 	json_object_end(json);
 }
 
-/* The store has one host for each boot, and so has the list. */
+/*
+ * Reads the losses for each of @hosts. The store has a separate host for each boot of a machine,
+ * and the answer lists them separately.
+ */
 static int read_losses(struct api_context *context, const struct time_range *range,
 		       const struct store_host *hosts, size_t count, struct arena *arena,
 		       struct host_losses **ret_losses)

@@ -12,7 +12,7 @@
 
 struct tracing_request {
 	struct profile_request profile; /* the caller sets tenant; texts are in the arena */
-	const char *event_name;         /* profile.type is EVENT_NONE: it is not in the table */
+	const char *event_name;         /* if profile.type is EVENT_NONE: not in event_type.h */
 	bool columns;                   /* format is "columns" */
 	bool debug;
 };

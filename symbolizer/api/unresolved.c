@@ -17,7 +17,7 @@
 #define UNRESOLVED_DEFAULT_COUNT 20
 #define UNRESOLVED_MAX_COUNT     1000
 
-/* As much as the query of a profile may use. */
+/* The same limit as for the query of a profile. */
 #define UNRESOLVED_ARENA_BYTES GIB
 
 #define TOTAL_NAME "Total"

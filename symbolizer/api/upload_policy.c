@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An upload fails because of the client, the disk or the server; each cause has its status.
+ * Decides whether an upload is allowed, and answers it. An upload can fail because of the client
+ * (HTTP status 400, 403 or 413), a full disk (507) or the server (503).
  */
 
 #include "symbolizer/api/upload_policy.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The files of the web page, which are compiled into the program. A browser caches them and
- * revalidates them with their ETag at each load, so that it shows a new version of the server at
- * the next click.
+ * The files of the web page, which are compiled into the program. A browser caches them and asks
+ * with their ETag at each load whether they have changed, so that after an upgrade of the server
+ * the next load of the page shows the new files.
  */
 
 #include <string.h>

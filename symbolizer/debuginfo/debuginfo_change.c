@@ -77,7 +77,7 @@ int debuginfo_remove_unused(struct debuginfo_store *store)
 	return r;
 }
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 static int first_file_of(struct sqlite_db *db, const struct executable_id *id, int64_t *ret_file)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -89,7 +89,7 @@ static int first_file_of(struct sqlite_db *db, const struct executable_id *id, i
 	return r;
 }
 
-/* 1 files were removed, 0 there was none. */
+/* Returns 1 if files were removed, 0 if there was none. */
 static int remove_all_of(struct debuginfo_store *store, void *arg)
 {
 	const struct executable_id *id = arg;

@@ -22,7 +22,8 @@ static int collect_ids(struct debuginfo_store *store, const struct executable_id
 		if (r == 0)
 			r = sqlite_step(store->reader, row);
 	}
-	/* Before the unlock: the next thread that takes the lock uses the same statement. */
+	/* Resets the statement before the unlock, because the next thread that takes the lock uses
+	 * it. */
 	sqlite_resetp(&row);
 	(void)pthread_mutex_unlock(&store->read_lock);
 	return r;

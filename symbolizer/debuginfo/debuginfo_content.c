@@ -68,7 +68,7 @@ int debuginfo_sha256_of_fd(int fd, uint64_t size, uint8_t ret_sha256[DEBUGINFO_S
 	return r;
 }
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 static int find_equal(struct sqlite_db *db, struct new_content *content)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;

@@ -109,7 +109,8 @@ int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db
 	if (!writer)
 		r = sqlite_db_run(db, "PRAGMA query_only=1;");
 	else
-		/* First, because auto_vacuum has no effect once WAL mode has written a page. */
+		/* This pragma is the first, because auto_vacuum has no effect once WAL mode has
+		 * written a page. */
 		r = sqlite_db_run(db, "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS);
 	if (r == 0 && writer)
 		r = sqlite_ensure_schema(db, &schema);

@@ -187,7 +187,7 @@ struct stored_file {
 
 int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file);
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		      struct stored_file *ret_file);
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file);

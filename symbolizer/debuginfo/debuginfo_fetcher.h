@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Between the store and a client of upstream servers (upstream/). The store does not know the
- * client: the client registers itself as fetcher, and the store asks it for files that the store
- * lacks. The store keeps the negative cache, since its database outlives the process.
+ * The interface between the store and a client of upstream servers (upstream/). The store does not
+ * know the client: the client registers itself as fetcher, and the store asks it for files that the
+ * store lacks. The store keeps the negative cache, since its database outlives the process.
  */
 
 #include "symbolizer/debuginfo/debuginfo_store.h"
@@ -19,7 +19,7 @@ void debuginfo_set_fetcher(struct debuginfo_store *store, struct debuginfo_fetch
 
 const struct clock *debuginfo_clock(const struct debuginfo_store *store);
 
-/* 1 the last attempts for @key failed, and the next one is not due yet; 0 not. */
+/* Returns 1 if the last attempts for @key failed and the next one is not due yet, else 0. */
 int negative_cache_contains(struct debuginfo_store *store, const struct debuginfo_key *key);
 
 /*

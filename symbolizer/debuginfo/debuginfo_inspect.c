@@ -97,7 +97,10 @@ static int check_text_identity(const struct inspection *in)
 	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
 }
 
-/* A Go program linked by a C linker has both notes, the GNU one first. 1 found, 0 not. */
+/*
+ * A Go program linked by a C linker has both notes, the GNU one first. Returns 1 if found, 0 if
+ * not.
+ */
 static int go_identity(const struct inspection *in, struct executable_id *ret_id)
 {
 	const struct elf_section *note = elf_file_section(in->elf, ".note.go.buildid");

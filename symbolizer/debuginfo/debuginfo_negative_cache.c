@@ -38,7 +38,8 @@ static int read_miss(struct debuginfo_store *store, const struct debuginfo_key *
 			.failures = (unsigned int)sqlite3_column_int(row, 0),
 			.not_before_ns = (uint64_t)sqlite3_column_int64(row, 1),
 		};
-	/* Before the unlock: the next thread that takes the lock uses the same statement. */
+	/* Resets the statement before the unlock, because the next thread that takes the lock uses
+	 * it. */
 	sqlite_resetp(&row);
 	row = NULL;
 	(void)pthread_mutex_unlock(&store->read_lock);

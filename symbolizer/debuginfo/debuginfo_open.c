@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens stored files for callers: the whole file, a part, its frames, or one section.
+ * Opens stored files for callers: the whole file, a range of bytes, the stored zstd frames, or one
+ * ELF section.
  */
 
 #include <elf.h>
@@ -81,7 +82,7 @@ int debuginfo_open_frames(struct debuginfo_store *store, const struct debuginfo_
 	return 1;
 }
 
-/* 1 found, 0 the file has no contents for it. */
+/* Returns 1, or 0 if the file has no section @name, or stores no bytes for it. */
 static int open_section(struct debuginfo_view *view, const char *name, int *ret_fd,
 			struct debuginfo_range *ret_range)
 {
@@ -131,8 +132,9 @@ int debuginfo_open_section(struct debuginfo_store *store, const struct executabl
 }
 
 /*
- * Determines whether one file of format 1 has code. A file that cannot be read has none. 1 done, 0
- * no such file is left.
+ * Format 1 of debuginfo.db did not store whether a file has code. Determines it for one file and
+ * stores it; a file that cannot be read counts as one without code. Returns 1, or 0 if no such file
+ * is left.
  */
 static int complete_one(struct debuginfo_store *store)
 {
@@ -172,7 +174,8 @@ void debuginfo_complete_format_1(struct debuginfo_store *store)
 	if (r < 0)
 		log_warn_errno(
 			r,
-			"cannot read all debuginfo of an older version in '%s/debuginfo.db', "
-			"executables are missing until the next start: %m",
+			"cannot examine all files that an older version stored in "
+			"'%s/debuginfo.db', some are not found as executables until the next "
+			"start: %m",
 			store->folder);
 }

@@ -17,8 +17,8 @@
 /* ---- debuginfo_change.c: one change of the stored files, in one transaction ------------------ */
 
 /*
- * Runs with a transaction open on the writer. 1 changed: the caller commits; 0 nothing to change,
- * or a negative errno: the caller rolls back.
+ * Runs with a transaction open on the writer. Returns 1 after a change, which the caller commits.
+ * Returns 0 if nothing is to be changed, or a negative errno: then the caller rolls back.
  */
 typedef int (*debuginfo_change_function)(struct debuginfo_store *store, void *arg);
 
@@ -39,7 +39,10 @@ int debuginfo_remove_unused(struct debuginfo_store *store);
 int debuginfo_enforce_quota(struct debuginfo_store *store, int64_t file,
 			    enum debuginfo_origin origin);
 
-/* Whether eviction can make room for @size more stored bytes of @origin. 0, or -EDQUOT. */
+/*
+ * Checks whether eviction can make room for @size more stored bytes of @origin. Returns 0, or
+ * -EDQUOT.
+ */
 int debuginfo_quota_allows(struct debuginfo_store *store, enum debuginfo_origin origin,
 			   uint64_t size);
 
@@ -52,8 +55,8 @@ void debuginfo_unpin(struct debuginfo_store *store, int64_t content);
 bool debuginfo_is_of_kind(const struct debuginfo_entry *entry, enum debuginfo_kind kind);
 
 /*
- * Whether @entry is the best file of some kind, or richer than the file of a better origin: none of
- * the others is at least as good in both respects.
+ * Returns whether @entry is the best file of some kind, or richer than the file of a better origin:
+ * none of the others is at least as good in both respects.
  */
 bool debuginfo_is_needed(const struct debuginfo_entry *entry, const struct debuginfo_entry *others,
 			 size_t n_others);
@@ -72,7 +75,10 @@ struct debuginfo_view {
 	struct bytes plain;
 };
 
-/* Opens the best file of @key. 1 found, 0 none. The caller releases the view in any case. */
+/*
+ * Opens the best file of @key. Returns 1 if found, 0 if there is none. The caller releases the view
+ * in any case.
+ */
 int debuginfo_view_open(struct debuginfo_store *store, const struct debuginfo_key *key,
 			struct debuginfo_view *view);
 int debuginfo_view_open_id(struct debuginfo_store *store, int64_t file,
@@ -96,7 +102,10 @@ int debuginfo_view_take_fd(struct debuginfo_view *view);
 /* Also removes the file from the store if the view found it damaged. */
 void debuginfo_view_release(struct debuginfo_view *view);
 
-/* A file without a name, which ends with its descriptor: a memfd if it is small. */
+/*
+ * Creates a file without a name: a memfd if it is small, else a file on disk. Closing the returned
+ * descriptor deletes it.
+ */
 int debuginfo_open_unlinked(const char *folder, uint64_t size_bytes);
 
 /* ---- debuginfo_content.c: writes content into the database ----------------------------------- */
@@ -137,7 +146,10 @@ void debuginfo_came_from_user(struct debuginfo_store *store, const struct execut
 
 /* ---- others --------------------------------------------------------------------------------- */
 
-/* The failed attempts for @key, and when the next is due. 1 found, 0 no attempt failed. */
+/*
+ * Reads the number of failed attempts for @key, and when the next is due. Returns 1 if found, 0 if
+ * no attempt failed.
+ */
 int negative_cache_read(struct debuginfo_store *store, const struct debuginfo_key *key,
 			uint32_t *ret_failures, uint64_t *ret_again_wall_ns);
 

@@ -79,7 +79,10 @@ static bool has_same_role(const struct debuginfo_entry *a, const struct debuginf
 	return a->is_source == b->is_source && a->is_split == b->is_split;
 }
 
-/* A different source file or split DWARF from the same origin is a correction of the rival. */
+/*
+ * Returns whether the new file corrects the rival: both are source files or split DWARF from the
+ * same origin, with different content.
+ */
 static bool is_correction(const struct publication *pub, const struct debuginfo_entry *rival)
 {
 	return has_same_role(rival, &pub->entry) && (rival->is_source || rival->is_split) &&
@@ -97,7 +100,7 @@ static const char *describe(const struct debuginfo_entry *entry)
 	return entry->is_source ? "this source" : names[entry->richness];
 }
 
-/* The best rival of the same role, which is copied to the first entry. */
+/* Returns the best rival of the same role, which is copied to the first entry. */
 static const struct debuginfo_entry *best_rival(const struct publication *pub,
 						struct rivals *rivals)
 {
@@ -115,7 +118,10 @@ static const struct debuginfo_entry *best_rival(const struct publication *pub,
 	return best;
 }
 
-/* 1 better than the stored files, 0 not: the message and the first rival are the stored file. */
+/*
+ * Returns 1 if the new file is better than the stored files. Returns 0 if not: then the message
+ * names the stored file, which is the first rival.
+ */
 static int is_better(struct sqlite_db *db, struct publication *pub, struct rivals *rivals)
 {
 	const struct debuginfo_entry *best;
@@ -194,7 +200,7 @@ static int add_file(struct sqlite_db *db, struct publication *pub, int64_t conte
 
 /*
  * Runs in a transaction, and compares again: another upload of this identity may have been stored
- * meanwhile. 1 stored, 0 not better.
+ * meanwhile. Returns 1 if stored, 0 if the new file is not better.
  */
 static int complete_file(struct debuginfo_store *store, void *arg)
 {

@@ -16,7 +16,7 @@ struct debuginfo_arrival {
 	uint64_t size;
 };
 
-/* The largest size of such a file. */
+/* Returns the largest size that a file of this arrival may have. */
 uint64_t debuginfo_arrival_limit(const struct debuginfo_arrival *arrival);
 
 /* Results are those of debuginfo_upload_commit(). */

@@ -87,7 +87,7 @@ struct eviction {
 	uint64_t n_files;
 };
 
-/* Runs in a transaction. 1 evicted, 0 no file can be evicted. */
+/* Runs in a transaction. Returns 1 if a file was evicted, 0 if none can be. */
 static int evict_one(struct debuginfo_store *store, void *arg)
 {
 	struct eviction *eviction = arg;

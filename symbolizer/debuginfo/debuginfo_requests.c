@@ -76,7 +76,10 @@ void debuginfo_refused(struct debuginfo_store *store, const struct executable_id
 	(void)pthread_mutex_unlock(&store->requests_lock);
 }
 
-/* Also when an agent has sent symbols alone: an upstream server may have debug sections. */
+/*
+ * Requests the debuginfo from upstream servers, also when an agent has sent the symbols alone: an
+ * upstream server may have the debug sections.
+ */
 static void ask_upstream(struct debuginfo_store *store, const struct executable_id *id)
 {
 	const struct debuginfo_key key = { .id = *id,
@@ -139,7 +142,10 @@ int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id
 	return r;
 }
 
-/* Monotonic time from which an agent may be asked for @id again; 0: no agent was asked. */
+/*
+ * Returns the monotonic time from which an agent may be asked for @id again; 0 if no agent was
+ * asked.
+ */
 static uint64_t agents_again_ns(struct debuginfo_store *store, const struct executable_id *id)
 {
 	const struct request *entry;

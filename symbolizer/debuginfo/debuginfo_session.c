@@ -67,7 +67,7 @@ static int read_row(sqlite3_stmt *row, struct debuginfo_session *ret_session)
 	return 1;
 }
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 static int read_session(struct sqlite_db *db, const char *name,
 			struct debuginfo_session *ret_session)
 {
@@ -102,7 +102,7 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 	if (!is_session_name(name))
 		return 0;
 	/*
-	 * On the reading connection, because this thread of the HTTP server must not wait for
+	 * Uses the connection for reading, because this thread of the HTTP server must not wait for
 	 * writers.
 	 */
 	(void)pthread_mutex_lock(&store->read_lock);
@@ -117,7 +117,7 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 	return 1;
 }
 
-/* 1 the store has the same bytes, from this origin or a better one. */
+/* Returns 1 if the store has the same bytes, from this origin or a better one. */
 static int is_stored(struct sqlite_db *db, const struct debuginfo_session *session)
 {
 	bool is_source = session->source_path[0] != '\0';
@@ -151,7 +151,7 @@ static int is_stored(struct sqlite_db *db, const struct debuginfo_session *sessi
 	return r;
 }
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 static int find_same(struct sqlite_db *db, struct debuginfo_session *session)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -192,7 +192,7 @@ static int add_session(struct debuginfo_store *store, struct debuginfo_session *
 			  SQL_INT(clock_wall_ns(store->clock)));
 }
 
-/* The caller holds the write lock. 1 begun or found, 0 not needed. */
+/* The caller holds the write lock. Returns 1 if begun or found, 0 if the file is not needed. */
 static int begin_session(struct debuginfo_store *store, struct debuginfo_session *session,
 			 char *message)
 {
@@ -236,7 +236,7 @@ int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_sess
 	return r;
 }
 
-/* Marks the session as in use. 1 done, -EBUSY: another thread uses it. */
+/* Marks the session as in use. Returns 1, or -EBUSY if another thread uses it. */
 static int take_session(struct debuginfo_store *store, const char *name)
 {
 	char key[DEBUGINFO_SESSION_NAME_SIZE] = "";

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The length without the last segment: "/a/b" becomes "/a". */
+/* Returns the length without the last segment: "/a/b" becomes "/a". */
 static size_t parent_length(const char *path, size_t length)
 {
 	while (length > 0 && path[length - 1] != '/')

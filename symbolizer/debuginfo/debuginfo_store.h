@@ -98,9 +98,9 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store);
  * An upload: begin, append pieces of any size, then commit (or free, which discards the upload).
  * The bytes are written to a temporary file in the data folder. The commit checks that the file is
  * an ELF file, that it is complete (section contents within the file), that its identity is @id,
- * and that it has symbols (or at least code, unless an agent sent it). 1 stored, 0 the stored files
- * are at least as good (the message names them). Errors set a message for the client: -EBADMSG the
- * check failed, -EFBIG, -ENOSPC, -EDQUOT, ...
+ * and that it has symbols (or at least code, unless an agent sent it). Returns 1 if stored, 0 if
+ * the stored files are at least as good (the message names them). Errors set a message for the
+ * client: -EBADMSG the check failed, -EFBIG, -ENOSPC, -EDQUOT, ...
  *
  * The identity of a file is its GNU or Go note, or for TEXT the hash of its .text. A file without
  * .text bytes (objcopy --only-keep-debug) need not match the hash. Split DWARF has no identity, so
@@ -119,8 +119,8 @@ int debuginfo_upload_as_source(struct debuginfo_upload *upload, const char *path
 			       char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
 /*
- * Whether @bytes more fit on the disk, so that a client can know before it sends them. 0, or
- * -ENOSPC with a message.
+ * Checks whether @bytes more fit on the disk, so that a client can know before it sends them.
+ * Returns 0, or -ENOSPC with a message.
  */
 int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
 			 char ret_message[DEBUGINFO_MESSAGE_SIZE]);
@@ -149,22 +149,23 @@ struct debuginfo_session {
 /*
  * Begins the upload that @session describes (all fields but name and offset), or finds a begun
  * upload with equal fields, so that a client that lost its state can continue. Sets name and
- * offset. 1 begun or found, 0 the file is not needed (the message has the reason). -EINVAL, -EFBIG,
- * -ENOSPC with a message.
+ * offset. Returns 1 if begun or found, 0 if the file is not needed (the message has the reason).
+ * -EINVAL, -EFBIG, -ENOSPC with a message.
  */
 int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_session *session,
 			    char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* 1 found, 0 no session has this name. */
+/* Returns 1 if found, 0 if no session has this name. */
 int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 			   struct debuginfo_session *ret_session);
 
-/* 1 removed, 0 no session has this name, -EBUSY: a piece is being received. */
+/* Returns 1 if removed, 0 if no session has this name, -EBUSY while a piece is being received. */
 int debuginfo_session_remove(struct debuginfo_store *store, const char *name);
 
 /*
- * A piece: open it at the offset where the file ends so far, append, then commit or free. 1 open, 0
- * no such session; -EBUSY: another piece is open; -ESPIPE: the file ends at another offset.
+ * A piece: open it at the offset where the file ends so far, append, then commit or free. Returns 1
+ * if open, 0 if there is no such session, -EBUSY if another piece is open, -ESPIPE if the file ends
+ * at another offset.
  */
 struct debuginfo_piece;
 int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64_t offset,
@@ -173,7 +174,7 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 struct debuginfo_piece *debuginfo_piece_free(struct debuginfo_piece *piece);
 
-/* Bytes received, including this piece. */
+/* Returns the number of bytes received, including this piece. */
 uint64_t debuginfo_piece_offset(const struct debuginfo_piece *piece);
 
 /*
@@ -184,7 +185,10 @@ uint64_t debuginfo_piece_offset(const struct debuginfo_piece *piece);
 int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry *ret_entry,
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* The best file of @id for names. 1 found, 0 none. Costs one indexed lookup. */
+/*
+ * Finds the best file of @id for names. Returns 1 if found, 0 if there is none. Costs one indexed
+ * lookup.
+ */
 int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
 		   struct debuginfo_entry *ret_entry);
 int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_key *key,
@@ -192,8 +196,8 @@ int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_ke
 
 /*
  * Expands the best file of @id for names into memory (below 64 MiB) or an unlinked temporary file.
- * *ret_fd is at offset 0. 1 found, 0 none. -EIO: the file is damaged, and was removed, so that it
- * can be uploaded again.
+ * *ret_fd is at offset 0. Returns 1 if found, 0 if there is none. -EIO: the file is damaged, and
+ * was removed, so that it can be uploaded again.
  */
 int debuginfo_open_file(struct debuginfo_store *store, const struct executable_id *id, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
@@ -211,26 +215,27 @@ int debuginfo_open_part(struct debuginfo_store *store, const struct debuginfo_ke
 			const struct debuginfo_range *range, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
 
-/* The stored form of the file: zstd frames one after another, *ret_size bytes. */
+/* Opens the stored form of the file: zstd frames one after another, *ret_size bytes. */
 int debuginfo_open_frames(struct debuginfo_store *store, const struct debuginfo_key *key,
 			  int *ret_fd, uint64_t *ret_size, struct debuginfo_entry *ret_entry);
 
 /*
- * The bytes of a section, with the compression header if it is compressed. They come from the
- * executable if the section is NOBITS in the debuginfo. 1 found, 0 no file has contents for it.
+ * Finds the bytes of a section, with the compression header if it is compressed. They come from the
+ * executable if the section is NOBITS in the debuginfo. Returns 1 if found, 0 if no file has bytes
+ * of the section.
  */
 int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
 			   const char *name, int *ret_fd, struct debuginfo_range *ret_range);
 
-/* All ELF files, and for each identity one entry that sums its source files. */
+/* Lists all ELF files, and for each identity one entry that sums its source files. */
 int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 		   struct debuginfo_entry **ret_entries, size_t *ret_count);
 
-/* The same for one identity. */
+/* Does the same for one identity. */
 int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
 		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count);
 
-/* Removes all files of @id. 1 removed, 0 there were none. */
+/* Removes all files of @id. Returns 1 if files were removed, 0 if there were none. */
 int debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id);
 
 struct debuginfo_check {
@@ -239,7 +244,10 @@ struct debuginfo_check {
 	uint64_t size_bytes;
 };
 
-/* Reads all files of @id, compares every hash, and removes damaged files. 1 checked, 0 no files. */
+/*
+ * Reads all files of @id, compares every hash, and removes damaged files. Returns 1 if checked, 0
+ * if there are no files.
+ */
 int debuginfo_check(struct debuginfo_store *store, const struct executable_id *id,
 		    struct debuginfo_check *ret_check);
 
@@ -267,9 +275,9 @@ uint64_t debuginfo_generation(struct debuginfo_store *store);
 #define DEBUGINFO_ASK_TRUSTED 2
 
 /*
- * Whether to ask this agent for @id now: only if the store has no file, or only files that others
- * than root can write, and no agent was asked in the last ten minutes, nor in the hour after an
- * upload was refused. Records the request.
+ * Decides whether to ask this agent for @id now: only if the store has no file, or only files that
+ * others than root can write, and no agent was asked in the last ten minutes, nor in the hour after
+ * an upload was refused. Records the request.
  */
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
 		   const uint8_t agent_id[16]);
@@ -285,8 +293,9 @@ int debuginfo_search_of(struct debuginfo_store *store, const struct executable_i
 			struct debuginfo_search *ret_search);
 
 /*
- * The path under which a source file is stored: absolute, without empty, "." and ".." segments. It
- * is a key, never a path on this machine. -EINVAL for an empty path or one that is too long.
+ * Computes the path under which a source file is stored: absolute, without empty, "." and ".."
+ * segments. It is a key, never a path on this machine. -EINVAL for an empty path or one that is too
+ * long.
  */
 int debuginfo_canonical_path(const char *path, char ret_path[DEBUGINFO_MAX_PATH]);
 

@@ -250,7 +250,10 @@ static int expand_missing(struct debuginfo_view *view, uint64_t first, uint64_t 
 	return first <= last ? expand_chunks(view, first, last) : 0;
 }
 
-/* Called when headers were expanded in memory, and a section is too large for it. */
+/*
+ * Moves the view to a file on disk: headers were expanded in memory, and a section is too large for
+ * it.
+ */
 static int move_to_disk(struct debuginfo_view *view)
 {
 	scoped_free uint8_t *wanted = take_ptr(view->present);

@@ -54,7 +54,7 @@ int token_set_parse(struct bytes_view text, const char *source, struct token_set
  */
 const struct token *token_set_find(const struct token_set *set, const char *secret, size_t length);
 
-/* Generates a secret from the system's random number generator, and its hash. 0 or -EIO. */
+/* Generates a secret from the system's random number generator, and its hash. Returns 0 or -EIO. */
 #define TOKEN_SECRET_SIZE (sizeof("hearth_") + 64)
 int token_generate(char ret_secret[TOKEN_SECRET_SIZE], uint8_t ret_hash[TOKEN_HASH_SIZE]);
 
@@ -63,7 +63,7 @@ bool token_name_is_valid(const char *name);
 
 struct auth;
 
-/* Without tokens, every caller has all scopes. 0 or -ENOMEM. */
+/* Without tokens, every caller has all scopes. Returns 0 or -ENOMEM. */
 int auth_new(struct auth **ret_auth);
 struct auth *auth_free(struct auth *auth);
 

@@ -45,7 +45,7 @@ enum expectation {
 	EXPECTS_NOTHING,
 	EXPECTS_HEADER,
 	EXPECTS_BODY,
-	EXPECTS_READING, /* of the answer, by the client */
+	EXPECTS_READING, /* the client has to read the answer */
 };
 
 struct connection {
@@ -136,7 +136,7 @@ static void wake(struct connections *connections)
 	(void)eventfd_write(connections->wake, 1);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void count_closed(struct connections *connections, enum http_closed reason,
 			 const struct client *client)
 {

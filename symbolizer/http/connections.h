@@ -40,7 +40,7 @@ struct connection;
 
 /*
  * Starts the thread, which enforces the limits in @options and logs the refusals that @token_usage
- * counted. 0 or a negative errno.
+ * counted. Returns 0 or a negative errno.
  */
 int connections_new(const struct http_server_options *options, struct token_usage *token_usage,
 		    struct connections **ret_connections);

@@ -298,7 +298,7 @@ static void hold_answer(struct exchange *exchange)
 			    "again in a moment");
 }
 
-/* Nobody reads this answer. */
+/* Discards the answer, because the client has closed its connection. */
 static void drop_for_gone_client(struct exchange *exchange)
 {
 	drop_answer(&exchange->response);

@@ -22,8 +22,8 @@ struct listen_address {
 	socklen_t size;
 };
 
-/* Parses the first @length bytes of @text. 0, or -EINVAL with a message that shows the accepted
- * forms. */
+/* Parses the first @length bytes of @text. Returns 0, or -EINVAL with a message that shows the
+ * accepted forms. */
 int listen_address_parse(const char *text, size_t length, struct listen_address *ret_address,
 			 char ret_message[LISTEN_MESSAGE_SIZE]);
 

@@ -26,7 +26,7 @@ enum http_closed {
 		HTTP_CLOSED_COUNT,
 };
 
-/* @routes must outlive the metrics. 0 or -ENOMEM. */
+/* @routes must outlive the metrics. Returns 0 or -ENOMEM. */
 int route_metrics_new(const struct http_route *routes, size_t count,
 		      struct route_metrics **ret_metrics);
 struct route_metrics *route_metrics_free(struct route_metrics *metrics);

@@ -98,7 +98,7 @@ static void remove_if_empty(struct token_usage *usage, const struct token_key *k
 	(void)hash_table_remove(usage->tokens, key);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool take(struct token_usage *usage, const struct token_key *key, unsigned int share,
 		 uint64_t amount)
 {

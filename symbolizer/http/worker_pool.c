@@ -36,7 +36,7 @@ struct worker_pool {
 	struct worker workers[];
 };
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static bool is_at_bound(const struct worker_pool *pool, uint64_t client)
 {
 	unsigned int running = 0;
@@ -46,7 +46,7 @@ static bool is_at_bound(const struct worker_pool *pool, uint64_t client)
 	return running >= pool->max_running;
 }
 
-/* With the lock held. Removes and returns the first job that may run, or NULL. */
+/* The caller holds the lock. Removes and returns the first job that may run, or NULL. */
 static struct worker_job *take_job(struct worker_pool *pool)
 {
 	struct worker_job *previous = NULL, *job;
@@ -71,7 +71,7 @@ static struct worker_job *take_job(struct worker_pool *pool)
 	return job;
 }
 
-/* With the lock held. Returns NULL if the pool is closed and no job waits. */
+/* The caller holds the lock. Returns NULL if the pool is closed and no job waits. */
 static struct worker_job *wait_for_job(struct worker_pool *pool)
 {
 	struct worker_job *job;
@@ -145,7 +145,7 @@ int worker_pool_new(unsigned int n_threads, unsigned int max_waiting, struct wor
 	return 0;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void append_job(struct worker_pool *pool, struct worker_job *job)
 {
 	job->next = NULL;

@@ -27,7 +27,9 @@ enum worker_pool_result {
 	WORKER_POOL_CLOSED, /* the job was not taken */
 };
 
-/* At most @max_waiting jobs wait, in addition to the running ones. 0 or a negative errno. */
+/*
+ * At most @max_waiting jobs wait, in addition to the running ones. Returns 0 or a negative errno.
+ */
 int worker_pool_new(unsigned int n_threads, unsigned int max_waiting,
 		    struct worker_pool **ret_pool);
 

@@ -12,13 +12,13 @@
 #define DECODE_MESSAGE_SIZE 256
 
 /*
- * Decodes one zstd frame of a hearth.v1.Batch into a checked struct batch in @arena. 0; -EBADMSG
- * with a message that names the wrong field and its index; -EFBIG: the batch exceeds a limit of
- * common/limits.h; -EPROTONOSUPPORT: it has a later format; -ENOMEM.
+ * Decodes one zstd frame of a hearth.v1.Batch into a checked struct batch in @arena. Returns 0;
+ * -EBADMSG with a message that names the wrong field and its index; -EFBIG: the batch exceeds a
+ * limit of common/limits.h; -EPROTONOSUPPORT: it has a later format; -ENOMEM.
  */
 int batch_decode(struct bytes_view body, struct arena *arena, struct batch *ret_batch,
 		 char ret_message[DECODE_MESSAGE_SIZE]);
 
-/* The same for an uncompressed message. */
+/* Does the same for an uncompressed message. */
 int batch_decode_plain(struct bytes_view message, struct arena *arena, struct batch *ret_batch,
 		       char ret_message[DECODE_MESSAGE_SIZE]);

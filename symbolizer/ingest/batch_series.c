@@ -46,7 +46,10 @@ int decode_event_types(struct decode *decode)
 	return r;
 }
 
-/* Format 1 has the number of a known type, format 2 the place of its description. */
+/*
+ * In format 1 a series has the number of a known event type, in format 2 the index of a description
+ * of the type.
+ */
 static int decode_type(struct decode *decode, const Hearth__V1__Series *series, size_t index,
 		       struct batch_series *out)
 {
@@ -75,7 +78,10 @@ static int compare_labels(const void *a, const void *b)
 	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
 
-/* Sorted, so that equal sets of labels have equal bytes in the store. */
+/*
+ * Decodes the labels and sorts them by name, so that equal sets of labels have equal bytes in the
+ * store.
+ */
 static int decode_series_labels(struct decode *decode, const Hearth__V1__Series *series,
 				size_t index, struct batch_series *out)
 {

@@ -11,7 +11,7 @@
 #include "common/hash_table.h"
 #include "symbolizer/ingest/batch_checks.h"
 
-/* Format 1 only. */
+/* Only for batches of format 1. */
 #define PACKED_KIND_BITS 3
 #define PACKED_KIND_MASK ((1u << PACKED_KIND_BITS) - 1)
 #define PACKED_KIND_END  5
@@ -128,7 +128,7 @@ static int read_spaces(struct decode *decode, struct frame_reader *reader)
 	return r;
 }
 
-/* Format 1. */
+/* Only for batches of format 1. */
 static int find_packed_space(struct decode *decode, struct frame_reader *reader, size_t index,
 			     struct space **ret_space)
 {

@@ -8,7 +8,7 @@
 #include "common/hash_table.h"
 #include "common/log.h"
 
-/* Agents beyond it are neither logged nor counted. */
+/* Maximum number of agents in the table. Further agents are neither logged nor counted. */
 #define MAX_AGENTS 65536
 
 /* Hosts that are logged one by one within LOG_INTERVAL_NS. */
@@ -66,7 +66,7 @@ static void print(const struct clock_observation *observation)
 					 : "its samples are shown that much too late or too early");
 }
 
-/* With the lock held. Returns whether the host is logged, or the hosts are too many. */
+/* The caller holds the lock. Returns whether the host is logged, or the hosts are too many. */
 static bool log_difference(struct clock_log *log, const struct clock_observation *observation)
 {
 	if (log->n_logged == 0 || observation->now_ns - log->interval_ns >= LOG_INTERVAL_NS) {
@@ -86,7 +86,7 @@ static bool log_difference(struct clock_log *log, const struct clock_observation
 	return false;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void observe_difference(struct clock_log *log, const struct clock_observation *observation)
 {
 	struct differing_agent *agent;
@@ -101,7 +101,7 @@ static void observe_difference(struct clock_log *log, const struct clock_observa
 	agent->is_refused = observation->is_refused;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void observe_agreement(struct clock_log *log, const struct clock_observation *observation)
 {
 	const struct differing_agent *agent = hash_table_find(log->agents, &observation->agent_id);

@@ -15,7 +15,7 @@
 #define MAX_NAMES_BYTES   (8 * MIB)
 #define MAX_AGENTS        20000
 #define MAX_USES_OF_AGENT 65536
-/* Of all agents together: 32 MiB with the sets. */
+/* Uses of all agents together: 32 MiB with the sets. */
 #define MAX_USES (2u << 20)
 
 struct agent_in_use {
@@ -164,7 +164,7 @@ int agent_use(struct executables_in_use *table, const char *tenant, const struct
 	return 1;
 }
 
-/* 1 found or added, 0 no room for it. */
+/* Returns 1 if found or added, 0 if the table is full. */
 static int intern_executable(struct executables_in_use *table, const struct executable_id *id,
 			     enum executable_role role, const char *name, uint32_t *ret_index)
 {

@@ -24,13 +24,13 @@ struct executables_in_use *executables_in_use_free(struct executables_in_use *ta
 /* One agent in one epoch. Valid until the next call of agent_use(). */
 struct agent_in_use;
 
-/* Whether agent_use() would return 0. */
+/* Returns whether agent_use() would return 0. */
 bool agent_use_is_known(const struct executables_in_use *table, const char *tenant,
 			const struct batch *batch);
 
 /*
- * Finds or adds the agent of @batch. 1 the agent or its epoch is new in the table: the caller adds
- * all executables of the agent; 0 it is known.
+ * Finds or adds the agent of @batch. Returns 1 if the agent or its epoch is new in the table (the
+ * caller then adds all executables of the agent), 0 if it is known.
  */
 int agent_use(struct executables_in_use *table, const char *tenant, const struct batch *batch,
 	      struct agent_in_use **ret_agent);
@@ -39,7 +39,7 @@ int agent_use(struct executables_in_use *table, const char *tenant, const struct
 int agent_use_add(struct executables_in_use *table, struct agent_in_use *agent,
 		  const struct executable_id *id, enum executable_role role, const char *name);
 
-/* The next executable in round-robin order, NULL when the agent has none. */
+/* Returns the next executable in round-robin order, or NULL if the agent has none. */
 const struct executable_in_use *agent_use_next(struct executables_in_use *table,
 					       struct agent_in_use *agent);
 size_t agent_use_count(const struct agent_in_use *agent);

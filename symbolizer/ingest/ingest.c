@@ -58,7 +58,7 @@ struct ingest {
 	struct memory_budget *memory; /* NULL: no limit for all batches together */
 };
 
-/* One call. */
+/* The state of one call of ingest_batch(). */
 struct ingest_call {
 	struct ingest *ingest;
 	const char *tenant;
@@ -143,7 +143,7 @@ static void format_offset(struct ingest_call *call, const char *subject, int64_t
 		       offset_ns > 0 ? "ahead of" : "behind", remedy);
 }
 
-/* Whether the clocks of sender and server agree well enough to store the batch. */
+/* Checks whether the clocks of sender and server agree well enough to store the batch. */
 static int check_sender(struct ingest_call *call, uint64_t now_ns)
 {
 	struct clock_observation observation = {
@@ -153,7 +153,8 @@ static int check_sender(struct ingest_call *call, uint64_t now_ns)
 		.now_ns = clock_monotonic_ns(call->ingest->clock),
 	};
 
-	/* The least that the clock of an agent without the header is ahead. */
+	/* Without the header only this is known: the agent's clock is ahead by this time or more.
+	 * */
 	if (!call->sender.is_known && call->batch.closed_wall_ns > now_ns)
 		observation.offset_ns = (int64_t)(call->batch.closed_wall_ns - now_ns);
 	observation.is_refused = observation.offset_ns > SENDER_CLOCK_MAX_OFFSET_NS ||
@@ -166,7 +167,7 @@ static int check_sender(struct ingest_call *call, uint64_t now_ns)
 	return -ETIME;
 }
 
-/* Whether the time of the batch is possible; the sender's clock is right now. */
+/* Checks whether the time of the batch is possible; the sender's clock is right now. */
 static int check_batch_time(struct ingest_call *call, uint64_t now_ns)
 {
 	int64_t offset_ns = (int64_t)(call->batch.closed_wall_ns - now_ns);
@@ -204,8 +205,8 @@ static int decode(struct ingest_call *call, struct bytes_view body)
 }
 
 /*
- * Adds the executable to the answer if the debuginfo store needs it from an agent. 1 the answer is
- * full, or the lookups of this batch are used up.
+ * Adds the executable to the answer if the debuginfo store needs it from an agent. Returns 1 if the
+ * answer is full, or if the lookups of this batch are used up.
  */
 static int offer(struct ingest_call *call, const struct executable_id *id,
 		 enum executable_role role, const char *name)
@@ -237,7 +238,8 @@ static int offer(struct ingest_call *call, const struct executable_id *id,
 /*
  * After a restart of the server, the agent does not repeat acknowledged definitions, so its
  * executables are read from the store. This runs without the lock, because the store's readers may
- * all be busy with queries. 1 the agent is new, its executables were read; 0 it is known.
+ * all be busy with queries. Returns 1 if the agent is new and its executables were read, 0 if it is
+ * known.
  */
 static int read_uses(struct ingest_call *call)
 {
@@ -299,7 +301,10 @@ static int find_wanted(struct ingest_call *call)
 	return r;
 }
 
-/* This batch is stored already. After an error the next batch tries again. */
+/*
+ * Adds the executables that the server wants from this agent to the answer. An error is ignored,
+ * because the batch is stored already, and the next batch tries again.
+ */
 static void add_wanted(struct ingest_call *call)
 {
 	struct ingest *ingest = call->ingest;

@@ -30,12 +30,15 @@ struct sender_clock sender_clock_parse(const char *text);
 /* A sender's clock is wrong beyond this difference. An hour is a wrong time zone. */
 #define SENDER_CLOCK_MAX_OFFSET_NS (INT64_C(24 * 3600) * (int64_t)NSEC_PER_SEC)
 
-/* The sender's wall clock less the server's, as the request arrived; 0 if it is not known. */
+/*
+ * Returns the sender's wall clock minus the server's when the request arrived; 0 if it is not
+ * known.
+ */
 int64_t sender_clock_offset_ns(const struct sender_clock *sender, uint64_t now_ns);
 
 /*
- * The time by which the batch must be moved, because the sender's clock was set by more than a
- * minute after the batch was closed. 0: none, or it is not known.
+ * Returns the time by which the batch must be moved, because the sender's clock was set by more
+ * than a minute after the batch was closed; 0 if it was not, or if that is not known.
  */
 int64_t sender_clock_step_ns(const struct sender_clock *sender, const struct batch *batch,
 			     uint64_t now_ns);

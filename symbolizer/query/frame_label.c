@@ -256,7 +256,7 @@ static int named_label(struct frame_labels *labels, const struct store_process *
 	if (frame->kernel)
 		return function_label(labels, "[k] ", function->name, &function->kernel_label,
 				      ret_label);
-	/* In a code object. */
+	/* The frame is in a code object. */
 	if (!executable)
 		return function_label(labels, "", function->name, &function->code_label, ret_label);
 	r = view_of(labels, process, executable, &view);

@@ -18,10 +18,16 @@
 #define MAX_BATCHES 2000000
 #define MIN_BATCHES 12
 
-/* A batch is late if it is stored so long after the host's other batches would have been. */
+/*
+ * A batch is late if the time from its closing until it was stored is this much longer than the
+ * shortest such time of its host.
+ */
 #define LATE_MS 60000
 
-/* Late batches that are checked. More of them are not late, or an agent lies about its clock. */
+/*
+ * Maximum number of slowly delivered batches in one answer that are kept to find the late ones. A
+ * fleet has fewer late batches; more of them have a wrong clock.
+ */
 #define MAX_DELAYS 1000000
 
 /* Shorter gaps are rounding errors of times in batches. */
@@ -152,7 +158,10 @@ static int count_batch(void *arg, const struct store_batch_counters *batch)
 	return count_delay(counting, batch, index);
 }
 
-/* A clock that is behind delays all batches of its host alike. */
+/*
+ * Counts late batches. A host's clock that is behind adds the same time to the delays of all its
+ * batches, so the host's shortest delay is subtracted.
+ */
 static void count_late(struct counting *counting)
 {
 	for (size_t i = 0; i < counting->delays.count; i++) {
@@ -223,7 +232,10 @@ static void add_gap(struct losses *losses, struct host_losses *host, const struc
 		       host->machine.host->name);
 }
 
-/* The host may have had an agent before the range, and may have one that has not sent its batch. */
+/*
+ * Finds the gaps of a host. The time before the first batch is a gap only if the host was known
+ * before the range; the time after the last batch is a gap only once the next batch is overdue.
+ */
 static void find_gaps(const struct losses_range *range, const struct coverage_interval *covered,
 		      size_t count, struct host_losses *host, struct losses *losses)
 {

@@ -92,7 +92,8 @@ struct host_losses {
 	uint64_t n_late;    /* stored a minute or more after they were closed */
 	uint64_t n_missing; /* numbers of batches between the stored ones */
 	uint64_t longest_batch_ns;
-	/* Of the batches with ticks lost in the ring; 0: none. By the host's clock. */
+	/* From the opening of the first to the closing of the last batch with ticks lost in the
+	 * ring buffer, by the host's clock; 0: there is none. */
 	uint64_t ring_full_since_ns, ring_full_until_ns;
 	/* The least time from the closing of a batch until it was stored; INT64_MAX: unknown. */
 	int64_t least_delay_ms;
@@ -133,12 +134,15 @@ int losses_read(struct store *store, const struct losses_range *range,
 		struct host_losses **ret_hosts, struct losses *ret_losses);
 
 /*
- * The same for the hosts of @series. A range with too many batches has no coverage and no gaps.
- * *ret_hosts has ret_losses->n_hosts entries.
+ * Does the same for the hosts of @series. A range with too many batches has no coverage and no
+ * gaps. *ret_hosts has ret_losses->n_hosts entries.
  */
 int losses_of_series(struct store *store, const struct losses_range *range,
 		     const struct store_series *series, size_t n_series, struct arena *arena,
 		     struct host_losses **ret_hosts, struct losses *ret_losses);
 
-/* The host's clock minus the server's, in milliseconds, to within the time that sending takes. */
+/*
+ * Returns the host's clock minus the server's, in milliseconds, to within the time that sending
+ * takes.
+ */
 int64_t losses_clock_offset_ms(const struct host_losses *host);

@@ -11,7 +11,8 @@
 
 /*
  * (*ret_reduced)[n_series], allocated in @arena: whether the period of a series is longer than the
- * shortest one of the same host in @series. Always false for series without a period. 0 or -ENOMEM.
+ * shortest one of the same host in @series. Always false for series without a period. Returns 0 or
+ * -ENOMEM.
  */
 int reduced_sampling_find(const struct store_series *series, size_t n_series, struct arena *arena,
 			  bool **ret_reduced);

@@ -8,7 +8,7 @@
 #include "symbolizer/flame/label.h"
 #include "symbolizer/query/filter/tags.h"
 
-/* Compared byte by byte: without padding. */
+/* The hash table compares keys byte by byte, so the struct must have no padding. */
 struct group_key {
 	uint64_t process; /* 0: any with the same paths */
 	uint64_t path_set;

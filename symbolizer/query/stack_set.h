@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The distinct stacks of a list of values, loaded from the store. */
+/* The distinct stacks that a list of sums (struct store_sum) refers to, loaded from the store. */
 
 #include "symbolizer/store/store.h"
 
 /*
- *   ids[count]     rising
+ *   ids[count]     ascending, each once
  *   stacks[count]  stacks[i] has the ID ids[i]
  */
 struct stack_set {

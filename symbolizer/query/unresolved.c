@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values are first summed per (executable, reason, process). The sums are then sorted, so that
- * those of one file and reason are adjacent; they determine the path and the services of the file.
+ * those of one file and reason are adjacent. From them the file gets its value, its services, and
+ * its path (that in the process with the largest value).
  */
 
 #include "symbolizer/query/unresolved.h"
@@ -87,7 +88,7 @@ static int number_leaves(const struct unresolved_input *input, struct leaves *le
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Keys are compared byte by byte: without padding. */
+/* The hash table compares keys byte by byte, so the struct must have no padding. */
 struct part_key {
 	uint64_t process;    /* store id */
 	uint32_t executable; /* index in the frame table, or FRAME_NO_EXECUTABLE */
@@ -180,7 +181,8 @@ static int compare_parts(const void *left, const void *right)
 	return order;
 }
 
-/* Inserts a service into file->services, which keeps the largest. @values are their values. */
+/* Inserts a service into file->services, which keeps the services with the largest values.
+ * values[i] is the value of file->services[i]. */
 static void add_service(struct unresolved_file *file, uint64_t values[UNRESOLVED_MAX_SERVICES],
 			const char *name, uint64_t value)
 {

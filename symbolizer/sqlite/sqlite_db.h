@@ -68,10 +68,10 @@ int sqlite_db_open(const char *path, int flags, const char *const *sql, unsigned
 		   struct sqlite_db **ret_db);
 struct sqlite_db *sqlite_db_free(struct sqlite_db *db);
 
-/* The negative errno for SQLite's result code @code. */
+/* Returns the negative errno for SQLite's result code @code. */
 int sqlite_db_error(const struct sqlite_db *db, int code);
 
-/* SQLite's text for the last failed call on this connection. */
+/* Returns SQLite's text for the last failed call on this connection. */
 const char *sqlite_db_message(const struct sqlite_db *db);
 
 /* Runs one or several statements without parameters. */
@@ -82,7 +82,7 @@ void sqlite_db_bound_wal(struct sqlite_db *db, size_t max_wal_bytes);
 
 int sqlite_prepare(struct sqlite_db *db, unsigned int id, sqlite3_stmt **ret_statement);
 
-/* 1 a row, 0 done. */
+/* Returns 1 with a row, 0 after the last row. */
 int sqlite_step(struct sqlite_db *db, sqlite3_stmt *statement);
 
 /* Starts statement @id with @values and makes the first step: 1 a row, 0 none. */
@@ -121,7 +121,7 @@ int sqlite_savepoint(struct sqlite_db *db);
 int sqlite_release_savepoint(struct sqlite_db *db);
 int sqlite_undo_savepoint(struct sqlite_db *db);
 
-/* Whether a transaction is open: some errors end it, and undo all its changes. */
+/* Returns whether a transaction is open: some errors end it, and undo all its changes. */
 bool sqlite_in_transaction(const struct sqlite_db *db);
 
 /*
@@ -138,7 +138,7 @@ void sqlite_end_readp(struct sqlite_db **reading);
 const char *sqlite_text(sqlite3_stmt *row, int column);
 struct bytes_view sqlite_blob(sqlite3_stmt *row, int column);
 
-/* The row ID of the last insertion on this connection. */
+/* Returns the row ID of the last insertion on this connection. */
 int64_t sqlite_last_id(const struct sqlite_db *db);
 
 DEFINE_SCOPED(struct sqlite_db *, sqlite_db_free);

@@ -152,7 +152,7 @@ struct store_range {
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
-/* What becomes of several rows of one stack of a group. */
+/* How several rows with the same group and stack become one value. */
 enum store_sum_policy {
 	STORE_SUM_ADD,  /* their values are added */
 	STORE_SUM_LAST, /* the rows of the newest slot are added, older rows do not count */
@@ -423,7 +423,7 @@ static inline int store_load_code_objects(struct store *store, const uint32_t *i
 	return store->operations->load_code_objects(store, ids, count, arena, ret_objects);
 }
 
-/* The event type of this name. 1 found, 0 the tenant has no such type. */
+/* Finds the event type of this name. Returns 1 if found, 0 if the tenant has no such type. */
 static inline int store_find_event_type(struct store *store, const char *tenant, const char *name,
 					struct arena *arena, struct event_type_info *ret_info)
 {
@@ -445,8 +445,8 @@ static inline const struct event_type_info *store_series_event(const struct stor
 }
 
 /*
- * The path from which @process maps @executable. @process 0: the path in any of the latest
- * thousands of processes. 1 found, 0 unknown.
+ * Finds the path from which @process maps @executable. @process 0: the path in any of the latest
+ * thousands of processes. Returns 1 if found, 0 if unknown.
  */
 static inline int store_path_of(struct store *store, uint64_t process, uint32_t executable,
 				struct arena *arena, const char **ret_path)
@@ -455,8 +455,8 @@ static inline int store_path_of(struct store *store, uint64_t process, uint32_t 
 }
 
 /*
- * The name of a KERNEL_NAMED frame, which batches of format 1 have. @address is that of the
- * store_frame. 1 found, 0 unknown.
+ * Finds the name of a KERNEL_NAMED frame, which batches of format 1 have. @address is that of the
+ * store_frame. Returns 1 if found, 0 if unknown.
  */
 static inline int store_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				    const char **ret_name)
@@ -470,7 +470,7 @@ static inline int store_list_hosts(struct store *store, const char *tenant, stru
 	return store->operations->list_hosts(store, tenant, arena, ret_hosts, ret_count);
 }
 
-/* 1 found, 0 unknown. */
+/* Returns 1 if found, 0 if unknown. */
 static inline int store_find_executable(struct store *store, const char *tenant,
 					const struct executable_id *identity, struct arena *arena,
 					struct store_executable *ret_executable)
@@ -478,7 +478,7 @@ static inline int store_find_executable(struct store *store, const char *tenant,
 	return store->operations->find_executable(store, tenant, identity, arena, ret_executable);
 }
 
-/* The last @max executables that the agent defined in @epoch, the newest first. */
+/* Lists the last @max executables that the agent defined in @epoch, the newest first. */
 static inline int store_agent_executables(struct store *store, const char *tenant,
 					  const struct hash128 *agent, uint64_t epoch, size_t max,
 					  struct arena *arena,
@@ -522,8 +522,8 @@ static inline int store_active_services(struct store *store, const struct store_
 }
 
 /*
- * The last slot with a sample of @type, of @service or (NULL) of all services. Looks at the latest
- * thousands of series. 1 found, 0 none.
+ * Finds the last slot with a sample of @type, of @service or (NULL) of all services. Looks at the
+ * latest thousands of series. Returns 1 if found, 0 if there is none.
  */
 static inline int store_last_slot(struct store *store, const char *tenant, const char *service,
 				  enum event_type type, uint64_t *ret_slot)
@@ -551,7 +551,10 @@ static inline void store_set_retention(struct store *store, uint64_t retention_n
 		store->operations->set_retention(store, retention_ns);
 }
 
-/* Whether a write would succeed now: 0, or its errno (-ENOSPC, -EROFS, ...). For /readyz. */
+/*
+ * Returns 0 if a write would succeed now, else the errno of the failure (-ENOSPC, -EROFS, ...). For
+ * /readyz.
+ */
 static inline int store_check(struct store *store)
 {
 	return store->operations->check(store);

@@ -101,7 +101,8 @@ int sum_table_find(struct sum_table *table, uint32_t group, uint64_t stack, uint
 	if (*slot == 0 && table->count >= table->max_items) {
 		stack = STORE_OTHER_STACKS;
 		slot = item_slot(table, group, stack);
-		/* One item a group more: a selection has fewer groups than that. */
+		/* A full table gets at most one more item for each group. A selection has fewer
+		 * than max_items groups. */
 		if (*slot == 0 && table->count >= 2 * table->max_items)
 			return -ENOSPC;
 	}

@@ -129,7 +129,7 @@ static int add_place(struct copying *copying, const struct symbol_frame *frame, 
 	return vec_push(&copying->places, place);
 }
 
-/* The place of @location; adds it and its callers if they are new. */
+/* Finds the place of @location; adds it and its callers if they are new. */
 static int place_of(struct copying *copying, uint32_t location, uint32_t *ret_place)
 {
 	uint32_t chain[SYMBOL_CHAIN_MAX];
@@ -213,7 +213,7 @@ static int batch_search(struct resolve_batch *batch, const struct symbol_file *f
 	return 0;
 }
 
-/* The status of addresses without a function. */
+/* Returns the status of addresses without a function. */
 static enum resolve_status reason_of(const struct table_loan *loan)
 {
 	if (loan->pending)

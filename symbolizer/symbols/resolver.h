@@ -34,7 +34,7 @@ enum resolve_status {
 #undef X
 };
 
-/* The name of @status, or NULL for an unknown number. */
+/* Returns the name of @status, or NULL for an unknown number. */
 const char *resolve_status_name(enum resolve_status status);
 
 #define RESOLVE_NO_PLACE UINT32_MAX
@@ -93,11 +93,11 @@ struct resolve_answer {
 		*why; /* reason of RESOLVE_FAILED, or what could not be used of the files, or "" */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int resolver_resolve(struct resolver *resolver, const struct resolve_request *request,
 		     struct arena *arena, struct resolve_answer *ret_answer);
 
-/* State of the table of @id. Starts compiling it if that was not attempted yet. */
+/* Reads the state of the table of @id. Starts compiling the table if that was not attempted yet. */
 int resolver_status(struct resolver *resolver, const struct executable_id *id,
 		    struct table_status *ret_status);
 

@@ -6,13 +6,13 @@
 
 import { formatAge, formatShare } from "./format.js";
 
-/* Like `hearth`: beyond the ten largest, services with a share that rounds to 0.0 % are folded. */
+/* Services after the ten largest are not listed if their share rounds to 0.0 %. The command `hearth` does the same. */
 const SMALL_SHARE = 0.0005;
 const LEAST_LISTED = 10;
 
 /*
  * Returns [{name, value, share, hosts, events, last_time}], the largest first. Processes without stacks, which are not
- * services, have no events. @totals of fetchTotals(); null: CPU times are not known yet.
+ * services, have no events. @totals is the result of fetchTotals(), or null if CPU times are not known yet.
  */
 export function rankServices(rows, totals) {
 	const byName = new Map();
@@ -35,7 +35,7 @@ export function rankServices(rows, totals) {
 	return [...byName.values()].sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));
 }
 
-/* Returns {listed, n_folded}: the largest services, and the number of small ones that are left out. */
+/* Returns {listed, n_folded}: the services to list, and the number of small services that are not listed. */
 export function foldSmall(ranked) {
 	if (!ranked.some(({ value }) => value > 0))
 		return { listed: ranked, n_folded: 0 };

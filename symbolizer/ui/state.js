@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The state of the page. Its first part is in the URL, so that a link shows another reader the same view:
+ * The state of the page. These values are also in the URL, so that a link shows another reader the same view:
  *
  *   service, event, last (or since and until, Unix seconds), filter, fold, live, search, sort, zoom
  */
@@ -34,7 +34,7 @@ export function newPage(search) {
 		zoomed: 0,        /* node */
 		trail: [],        /* paths of earlier zooms, for Back */
 		matches: [],      /* topmost matching nodes, the largest first */
-		matchAt: -1,      /* index in matches of the selected one; -1: none */
+		matchAt: -1,      /* index of the selected match in matches; -1: no match is selected */
 		abort: null,      /* AbortController of the last request */
 		nextTimer: 0,     /* timer of the next automatic request */
 		gone_s: 0,        /* time of the first request without an answer; 0: the last one was answered */
@@ -100,8 +100,8 @@ export function isOtherSelection(state, before) {
 }
 
 /*
- * True if results for the selection @before (undefined: none) also apply to @selection. With selection.continues, which
- * Live sets, they apply to a later range, too.
+ * True if results for the selection @before (undefined: none) also apply to @selection. The mode "Live" sets
+ * selection.continues: then the results also apply if only the time range differs.
  */
 export function isSameSelection(before, selection) {
 	const names = ["service", "event", "filter", ...(selection.continues ? [] : ["since", "until"])];

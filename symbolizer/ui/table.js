@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table "Top functions", sorted by self or total; for whole hosts, of processes. One row is in the tab order; arrow
- * keys move between rows, Enter picks one.
+ * The table "Top functions", sorted by self or total. For whole hosts it lists processes. Tab reaches one row of the
+ * table; arrow keys move between rows, and Enter or Space selects the row.
  */
 
 import { colourOf, isOfHosts } from "./columns.js";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Errors and empty answers: one sentence, and buttons that help. If the page shows a graph, the graph stays and the
- * sentence is above it; else the sentence replaces the graph.
+ * Shows an error or an answer without samples as one sentence, with buttons for what the reader can do next. If the page
+ * shows a graph, the graph stays and the sentence is above it; else the sentence replaces the graph.
  */
 
 import { ApiError } from "./api.js";

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Benchmarks: each prints its figures as `NAME.figure value unit`, those of other tools for
-# comparison, and the ratios, in under ten minutes. The aims in the units are not asserted.
+# Benchmarks: each prints its figures as `NAME.figure value unit`, the figures of other tools for
+# comparison, and the ratios, in under ten minutes. "(aim N)" after a unit is a goal; no test checks it.
 #
 #   tests/bench/run.sh --list
 #   tests/bench/run.sh NAME...      benchmarks of a running agent need root

@@ -26,12 +26,12 @@
 #include "symbolizer/symbols/table/symbol_file.h"
 #include "symbolizer/symbols/table/symbol_pack.h"
 
-/* Addresses of a batch, as in queries. */
+/* Number of addresses in one call of symbol_file_find(), as in queries. */
 #define BATCH 4096
 
 #define PASSES 7
 
-/* Processor time of this thread, which other load on the machine disturbs least. */
+/* Processor time of this thread. Other programs on the machine change it less than elapsed time. */
 static double seconds_now(void)
 {
 	struct timespec now;

@@ -21,7 +21,7 @@
 #include "common/scoped.h"
 #include "tests/bench/array_map.h"
 
-/* Long enough for the resolution of the clock, short enough for a benchmark. */
+/* A file is compiled again and again for at least this time, so that the figure is an average. */
 #define LEAST_RUN_NS (500 * NSEC_PER_MSEC)
 
 /* Maximum number of rows looked up with libdw, which needs microseconds for each. */
@@ -32,7 +32,7 @@ struct figures {
 	uint64_t compile_ns;
 	uint64_t n_rows;
 	uint64_t n_bytes;
-	uint64_t n_array_bytes; /* size as elements of one array per file */
+	uint64_t n_array_bytes; /* size with each row as an element of a BPF array, one per file */
 	uint64_t n_peer_rows;
 	uint64_t peer_ns;
 	uint64_t peak_bytes; /* maximum of all files */

@@ -2,7 +2,7 @@
 
 /*
  * Measures the cost of one native stack of 30 frames in BPF: cache-hot (the same stack again at
- * once) and cold (after reads of other memory that exceeds the caches). For comparison: the
+ * once) and cold (after writes to other memory that exceeds the caches). For comparison: the
  * kernel's walk along frame pointers of an equally deep stack, which needs no table and does not
  * identify executables. Loads the agent's BPF programs and publishes this process with the agent's
  * code.
@@ -27,10 +27,11 @@
 #include "tests/bench/unwind_cost_chain.h"
 #include "tests/bench/unwind_cost_record.h"
 /* clang-format off */
-#include "tests/bench/unwind_cost.skel.h" /* needs the record */
+#include "tests/bench/unwind_cost.skel.h" /* uses struct unwind_cost of unwind_cost_record.h */
 /* clang-format on */
 
-/* Read between two cold runs: more than the part of the last-level cache that one CPU can use. */
+/* Memory that is written between two cold runs: more than the part of the last-level cache that one
+ * CPU can use. */
 #define FLUSH_BYTES (64 * MIB)
 
 #define HOT_ROUNDS 2000
@@ -48,7 +49,8 @@ struct host {
 	struct helper_pool *helpers;
 };
 
-/* One kind of walk, called at the end of the chain. */
+/* One of the two walks that are measured. It runs in the innermost function of the call chain of
+ * unwind_cost_chain.h. */
 struct run {
 	const struct bpf_program *program;
 	struct unwind_cost *cost;
@@ -169,7 +171,7 @@ static int init_tables(struct host *host, uint64_t unwind_bytes)
 	return unwind_publisher_init(&host->tables, &options);
 }
 
-/* Publishes this process, its mappings and their unwind tables to the maps, as the agent does. */
+/* Writes this process, its mappings and their unwind tables into the maps, as the agent does. */
 static int host_init(struct host *host)
 {
 	static const struct process_rules rules = {};

@@ -49,7 +49,7 @@ VEC_DEFINE(address_vec, uint64_t);
 
 /* ---- where to stop ---- */
 
-/* Whether the pc is in @name: a section (".plt") of its executable, or else a function. */
+/* Returns whether the pc is in @name: a section (".plt") of its executable, or else a function. */
 static bool is_in(const struct target *target, struct oracle *oracle, uint64_t pc, const char *name)
 {
 	scoped_free struct oracle_frame *items = NULL;

@@ -3,7 +3,7 @@
 #
 # Cross-builds our programs and the workloads for arm64. run.sh calls this script for arm64 guests.
 #
-#   tests/kernels/arm64_build.sh       into $HEARTH_BUILD_ARM64 (default build-arm64)
+#   tests/kernels/arm64_build.sh       builds in the folder $HEARTH_BUILD_ARM64 (default build-arm64)
 #
 # apt downloads headers, libraries and the guest's tools as Debian packages for arm64 from this host's mirror, and the
 # script unpacks them into $HEARTH_KERNELS_CACHE/sysroot-arm64: the section `arm64-root` of deploy/packages.txt, and the

@@ -214,7 +214,7 @@ int debuginfo_open_file(struct debuginfo_store *store, const struct executable_i
 	return debuginfo_open_kind(store, &key, ret_fd, ret_entry);
 }
 
-/* Only .gnu_debugaltlink, from the file alt_link_path. */
+/* Finds only .gnu_debugaltlink, with the bytes of the file alt_link_path. */
 int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
 			   const char *name, int *ret_fd, struct debuginfo_range *ret_range)
 {

@@ -181,7 +181,7 @@ static int list_hosts(struct store *store, const char *tenant, struct arena *are
 	return *ret_hosts || fake->n_hosts == 0 ? 0 : -ENOMEM;
 }
 
-/* Sorted, without duplicates. */
+/* Inserts the name at its sorted position, unless the list has it already. */
 static void add_name(const char **names, size_t *count, const char *name)
 {
 	size_t place = 0;

@@ -267,7 +267,7 @@ static int compare_covered(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Whether the row at @address, or at the end of padding there, comes from code. */
+/* Returns whether the row at @address, or at the end of padding there, comes from code. */
 static bool is_from_code(const struct check *check, uint64_t address)
 {
 	uint64_t after_padding = (address + 15) / 16 * 16;
@@ -280,7 +280,10 @@ static bool is_from_code(const struct check *check, uint64_t address)
 	       cfi_gaps_contain(&check->gaps, after_padding);
 }
 
-/* Whether it is a row that ends stacks at the program's entry, or in the byte before a function. */
+/*
+ * Returns whether it is a row that ends stacks at the program's entry, or in the byte before a
+ * function.
+ */
 static bool is_entry(const struct check *check, const struct flat_row *row, uint64_t end)
 {
 	if (check->table.rules[row->rule].cfa != UNWIND_CFA_END)

@@ -44,8 +44,9 @@ struct comparison {
 
 /*
  * Adds the comparison of one file. Prints each row that is neither equal nor an expression to
- * @details. 1: compared; 0: nothing to compare (not ELF, another architecture, relocatable);
- * negative: the table could not be compiled, or the text of readelf could not be read.
+ * @details. Returns 1 if compared, 0 if there is nothing to compare (not ELF, another architecture,
+ * relocatable), or a negative errno if the table could not be compiled or the text of readelf could
+ * not be read.
  */
 int compare_file(const char *path, struct comparison *comparison, FILE *details);
 

@@ -38,8 +38,8 @@ struct readelf_fde {
 typedef int (*readelf_fde_function)(void *argument, const struct readelf_fde *fde);
 
 /*
- * @fp_name: the column of the frame pointer ("rbp", "x29"). 0, negative errno; -EBADMSG: the text
- * is not understood.
+ * @fp_name: the column of the frame pointer ("rbp", "x29"). Returns 0 or a negative errno;
+ * -EBADMSG: the text is not understood.
  */
 int readelf_rows(const char *path, const char *fp_name, readelf_fde_function on_fde,
 		 void *argument);

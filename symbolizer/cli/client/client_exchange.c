@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests after whose failure the caller goes on: uploads are tried again, and 404 is an expected
- * answer.
+ * Sends requests for callers that continue after a failure: uploads are tried again, and 404 is an
+ * expected answer.
  */
 
 #include <stdatomic.h>

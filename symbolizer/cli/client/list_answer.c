@@ -43,8 +43,9 @@ enum exit_code list_print(const struct connection_options *options, struct clien
 	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
 	rows = json_object_get(root, name);
 	if (!json_is_array(rows)) {
-		log_error("the answer of '%s' holds no list of %s; is it a hearth-symbolizer?",
-			  options->server, name);
+		log_error(
+			"the answer of '%s' has no list of %s; is the server a hearth-symbolizer?",
+			options->server, name);
 		return EXIT_ERROR;
 	}
 	if (json_array_size(rows) == 0) {

@@ -19,6 +19,6 @@ enum exit_code list_print(const struct connection_options *options, struct clien
 			  const char *path, const char *name, const char *empty,
 			  list_format format);
 
-/* "" or 0 if the key is missing or has another type. */
+/* Return the value of @key in @row; "" or 0 if the key is missing or has another type. */
 const char *list_text(const json_t *row, const char *key);
 uint64_t list_number(const json_t *row, const char *key);

@@ -78,7 +78,10 @@ static void make_path(const char *id, const char *rest, struct bytes *path)
 	(void)bytes_append_byte(path, '\0');
 }
 
-/* Sends one request about one build-ID. 1 done; prints why and returns 0 (not stored) or -EIO. */
+/*
+ * Sends one request about one build-ID. Returns 1 if done. Otherwise prints the reason, and returns
+ * 0 (not stored) or -EIO.
+ */
 static int request(struct client *client, const char *method, const char *id, const char *rest,
 		   struct client_answer *answer)
 {

@@ -75,7 +75,7 @@ static const struct argp flame_argp = {
 	       "share, below its caller.",
 };
 
-/* A longer answer contains a profile, without parsing it. */
+/* An answer without samples is shorter; a longer one is not parsed to find out. */
 #define MAX_EMPTY_ANSWER_BYTES (64 * KIB)
 
 static bool is_empty(const struct bytes *answer)

@@ -16,12 +16,15 @@
 #include "symbolizer/cli/print/scoped_json.h"
 #include "symbolizer/cli/print/terminal.h"
 
-/* The server accepts no more in one request. */
+/* The server accepts no more addresses in one request. */
 #define MAX_ADDRESSES 100000
 
 #define MAX_LINE_BYTES 256
 
-/* Half a minute; the server needs some seconds to make the largest tables. */
+/*
+ * Requests are repeated for half a minute; the server needs some seconds to make the largest
+ * tables.
+ */
 #define MAX_REPEATS 60
 
 enum option_key {

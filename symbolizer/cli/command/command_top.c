@@ -16,7 +16,7 @@
 
 #define MAX_TEXT_BYTES (256 * MIB)
 
-/* Shown on any terminal, also if the hint below them does not fit. */
+/* Minimum number of rows, also on a terminal that has no room for the hint below them. */
 #define MIN_ROWS 5
 
 enum top_key {

@@ -94,7 +94,7 @@ static int print_json(const json_t *root)
 
 	if (!dump)
 		return log_error_errno(-ENOMEM, "cannot print the answer: %m");
-	/* jansson does not escape this control character. */
+	/* jansson does not escape DEL, which is a control character for a terminal. */
 	for (const char *next = dump; *next; next++) {
 		if (*next == 0x7f)
 			(void)bytes_append_text(&text, "\\u007f");
@@ -135,7 +135,8 @@ static json_t *fetch_status(struct client *client, const char *build_id)
 		return NULL;
 	status = json_loadb((const char *)answer.data, answer.size, 0, NULL);
 	if (!json_is_object(status)) {
-		log_error("the server's answer is no status of debuginfo");
+		log_error("the answer of the server to '%s' is not a JSON object",
+			  (const char *)path.data);
 		json_decref(status);
 		return NULL;
 	}
@@ -183,7 +184,8 @@ static void write_named(const json_t *root, const struct unresolved_text_options
 }
 
 /*
- * Finds the build-ID of the stored debuginfo that the user named. The caller frees it. NULL: none.
+ * Returns the build-ID of the stored debuginfo that matches @file, or @file itself if it is a
+ * build-ID of at least 8 bytes; NULL if neither. The caller frees it.
  */
 static char *find_stored(struct client *client, const char *file)
 {
@@ -203,7 +205,8 @@ static char *find_stored(struct client *client, const char *file)
 	return executable_id_parse(file, &id) == 0 && id.size >= 8 ? strdup(file) : NULL;
 }
 
-/* For a file whose code has all names in the selection, or did not run. */
+/* Explains a file that has no code without names in the selection: all its code has names, or none
+ * of it ran. */
 static enum exit_code explain_other(struct client *client, const struct why_options *options,
 				    json_t *root)
 {

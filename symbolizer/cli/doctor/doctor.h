@@ -80,18 +80,22 @@ uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
 
 /*
  * Sends requests to the server. A failure is a fact, also a token that cannot be used. Fetches the
- * files without names of the host with @boot_id. 0 or -ENOMEM.
+ * files without names of the host with @boot_id. Returns 0 or -ENOMEM.
  */
 int server_facts_read(const struct connection_options *options, const char *boot_id,
 		      struct server_facts *ret_facts);
 void server_facts_release(struct server_facts *facts);
 
-/* The row of /v1/hosts with @boot_id; of several, the one with the latest batch. NULL: none. */
+/*
+ * Returns the row of /v1/hosts with @boot_id; of several, the one with the latest batch. NULL if
+ * there is none.
+ */
 const json_t *server_facts_host(const struct server_facts *facts, const char *boot_id);
 
 /*
- * Whether the server received a batch of this host, since its boot, in the last minutes. If so, an
- * agent runs and all that it needs works, even if this program lacks the privileges to see it.
+ * Returns whether the server received a batch of this host, since its boot, in the last minutes. If
+ * so, an agent runs and all that it needs works, even if this program lacks the privileges to see
+ * it.
  */
 bool doctor_batches_arrive(const struct doctor_facts *facts);
 
@@ -122,7 +126,7 @@ void doctor_add(struct doctor_report *report, enum doctor_status status, const c
 #include "symbolizer/cli/doctor/doctor_checks.def"
 #undef CHECK
 
-/* Runs all checks in the order of the table. 0 or -ENOMEM. */
+/* Runs all checks in the order of the table. Returns 0 or -ENOMEM. */
 int doctor_run(const struct doctor_facts *facts, struct doctor_report *ret_report);
 void doctor_report_release(struct doctor_report *report);
 

@@ -18,7 +18,7 @@
 #define LEAST_MEMORY_BYTES (16 * MIB)
 #define USUAL_MEMORY_BYTES (64 * MIB)
 
-/* sudo removes all other variables. */
+/* The fix for missing privileges. By default sudo removes these variables from the environment. */
 #define RUN_AS_ROOT                                                                                \
 	"run 'sudo --preserve-env=HEARTH_SERVER,HEARTH_TOKEN_FILE,HEARTH_TOKEN hearth doctor'"
 

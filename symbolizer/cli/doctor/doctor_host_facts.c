@@ -97,7 +97,7 @@ static int try_bpf(bool *ret_is_raised)
 	return r;
 }
 
-/* Tries to open a CPU clock. 0 or a negative errno. */
+/* Tries to open a CPU clock. Returns 0 or a negative errno. */
 static int try_perf(void)
 {
 	struct perf_event_attr attributes = {
@@ -205,8 +205,8 @@ static uint64_t read_limit(const char *folder, const char *cgroup, const char *f
 }
 
 /*
- * The smallest limit from the cgroup up to the root. In a cgroup namespace, the visible root can
- * have a limit too.
+ * Returns the smallest limit from the cgroup up to the root. In a cgroup namespace, the visible
+ * root can have a limit too.
  */
 static uint64_t least_limit(const char *folder, char cgroup[DOCTOR_TEXT_SIZE], const char *file)
 {

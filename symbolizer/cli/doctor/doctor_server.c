@@ -32,7 +32,10 @@ bool doctor_batches_arrive(const struct doctor_facts *facts)
 	return host && age_of(facts, host) <= LATE_S;
 }
 
-/* Whether the server gave the answers that checks need; if not, the check "server" says why. */
+/*
+ * Returns whether the server gave the answers that checks need; if not, the check "server" says
+ * why.
+ */
 static bool has_answers(const struct doctor_facts *facts)
 {
 	return json_is_array(json_object_get(facts->server.hosts, "hosts"));

@@ -7,7 +7,7 @@
 #include "symbolizer/cli/doctor/doctor.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* The largest files without names. */
+/* Number of files without names that are requested; the server sends the largest ones. */
 #define MAX_FILES "5"
 
 static long get(struct client *client, const char *path, struct client_answer *answer)

@@ -38,10 +38,10 @@ static const struct {
 /* "  CPUs" and "  last batch", and the gaps between the columns above. */
 #define OTHER_COLUMNS (6 + 12 + 2 * (COLUMN_COUNT - 1))
 
-/* Enough to recognise a name. */
+/* Minimum width of a column of names: enough to recognise a name. */
 #define LEAST_NAME_COLUMNS 12
 
-/* Of the further lines of a long label. */
+/* Indentation of the second and further lines of a long label. */
 #define INDENT_COLUMNS 4
 
 /* Smaller losses have no line. The server's messages about profiles have the same thresholds. */
@@ -110,7 +110,7 @@ static void append_part(struct bytes *text, const char *format, ...)
 	(void)bytes_append_text(text, part);
 }
 
-/* The percentage of @part in @whole if it is at least @least, else 0. */
+/* Returns the percentage of @part in @whole if it is at least @least, else 0. */
 static double percent(uint64_t part, uint64_t whole, double least)
 {
 	double share = whole > 0 ? 100.0 * (double)part / (double)whole : 0;

@@ -8,7 +8,9 @@
 
 #define SERVICE_CHOICE_ROWS 5
 
-/* Appends the busiest services and how to name one. @command: "hearth flame". 0 or -ENOMEM. */
+/*
+ * Appends the busiest services and how to name one. @command: "hearth flame". Returns 0 or -ENOMEM.
+ */
 int service_choice_write(const struct service_list *list, const char *command, struct bytes *out);
 
 /*

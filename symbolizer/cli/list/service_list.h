@@ -60,7 +60,7 @@ struct service_text_options {
 /*
  * Appends the table. Its last line counts the services with a share of the CPU time that rounds to
  * 0.0 %. Exceptions: the SERVICE_MIN_ROWS largest services with CPU time always have a row, and if
- * no service has CPU time, all have one. 0 or -ENOMEM.
+ * no service has CPU time, all have one. Returns 0 or -ENOMEM.
  */
 #define SERVICE_MIN_ROWS 10
 int service_text_write(const struct service_list *list, const struct service_text_options *options,

@@ -49,7 +49,10 @@ static int longest(const json_t *rows, const char *key, const char *heading, int
 	return columns;
 }
 
-/* The service (a unit, container or workload), unless it equals the name of the process. */
+/*
+ * Returns the label service, or else container_id; "" if there is neither, or if it equals the name
+ * of the process.
+ */
 static const char *service_of(const json_t *row)
 {
 	const json_t *labels = json_object_get(row, "labels");
@@ -87,7 +90,7 @@ static void write_processes(const json_t *rows, uint64_t total, const struct sum
 	}
 }
 
-/* The value of the tag; "(none)" for the row of processes without this tag. */
+/* Returns the value of the tag; "(none)" for the row of processes without this tag. */
 static const char *group_name(const json_t *row)
 {
 	return json_is_string(json_object_get(row, "name")) ? list_text(row, "name") : "(none)";

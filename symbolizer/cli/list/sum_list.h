@@ -24,5 +24,5 @@ enum exit_code sum_list_print(struct client *client, const struct sum_options *g
 
 /* ---- parts, for tests ---- */
 
-/* Appends the table of @answer. 0, -EBADMSG if @answer has another form, -ENOMEM. */
+/* Appends the table of @answer. Returns 0, -EBADMSG if @answer has another form, -ENOMEM. */
 int sum_text_write(const json_t *answer, const struct sum_options *options, struct bytes *out);

@@ -6,7 +6,7 @@
 #include "symbolizer/cli/list/unresolved_text.h"
 #include "symbolizer/cli/print/scoped_json.h"
 
-/* More than unresolved_hint_write() shows. */
+/* Number of files that are requested: more than unresolved_hint_write() shows. */
 #define HINT_ROWS 5
 
 void unresolved_hint_append(struct client *client, const struct unresolved_hint *hint,

@@ -20,14 +20,14 @@ int unresolved_fetch(struct client *client, const struct selection_options *sele
 /* Words for a reason: "stripped file" for "stripped". An unknown reason is returned unchanged. */
 const char *unresolved_reason_words(const char *reason);
 
-/* The last part of a row's "file". */
+/* Returns the last part of a row's "file". */
 const char *unresolved_base_name(const json_t *row);
 
-/* Whether the row is about a file, which the user can name: it has a build-ID or a path. */
+/* Returns whether the row is about a file, which the user can name: it has a build-ID or a path. */
 bool unresolved_is_file(const json_t *row);
 
 /*
- * Whether @text is the row's path, its last part, or a prefix of its build-ID (4 characters or
- * more).
+ * Returns whether @text is the row's path, its last part, or a prefix of its build-ID (4 characters
+ * or more).
  */
 bool unresolved_matches(const json_t *row, const char *text);

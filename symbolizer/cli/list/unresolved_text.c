@@ -20,7 +20,10 @@
 
 #define COMMAND_SIZE 1024
 
-/* Of the hint, and of the labels of a file ("build-ID   "). */
+/*
+ * Indentation of the lines of the list, and of the lines that follow a label of a file ("build-ID
+ * ").
+ */
 #define LIST_INDENT  9
 #define LABEL_INDENT 11
 

@@ -12,8 +12,8 @@ enum exit_code {
 };
 
 /*
- * The status after a negative errno. -EINVAL means wrong arguments: the URL, or refused by the
- * server.
+ * Returns the exit status for a negative errno. -EINVAL means wrong arguments: the URL is invalid,
+ * or the server refused the request.
  */
 static inline enum exit_code exit_code_of_error(int error)
 {

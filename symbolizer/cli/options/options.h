@@ -59,7 +59,7 @@ struct output_options {
 	uint32_t width; /* columns; 0: those of the terminal */
 };
 
-/* Whether the user named a service, or gave a filter that may match few enough services. */
+/* Returns whether the user named a service, or gave a filter that may match few enough services. */
 static inline bool selection_is_given(const struct selection_options *selection)
 {
 	return selection->service || (selection->filter && selection->filter[0]);
@@ -86,6 +86,6 @@ extern const struct argp width_argp;
 /* Prints an error and exits with status 2 if @text is not a number from @min to @max. */
 uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,
 			     uint32_t min, uint32_t max);
-/* The same with a @min of 0. */
+/* Does the same with a @min of 0. */
 uint32_t options_number(struct argp_state *state, const char *option, const char *text,
 			uint32_t max);

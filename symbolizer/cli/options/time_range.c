@@ -226,7 +226,7 @@ static int64_t clock_on_day(const struct tm *day, const struct tm *clock, int da
 	return moment;
 }
 
-/* The latest moment not after @before_s at which local clocks show @clock. */
+/* Finds the latest moment not after @before_s at which local clocks show @clock. */
 static int latest_clock(const struct tm *clock, uint64_t before_s, uint64_t *ret_moment_s)
 {
 	time_t before = (time_t)before_s;

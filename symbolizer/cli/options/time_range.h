@@ -22,7 +22,7 @@ struct time_range {
 	uint64_t until_s; /* the last second, included */
 };
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 int time_duration_parse(const char *text, uint64_t *ret_seconds);
 int time_moment_parse(const char *text, uint64_t now_s, uint64_t *ret_moment_s);
 

@@ -103,8 +103,8 @@ void printable_append_wrapped(struct bytes *out, const char *text, int used, int
 	}
 }
 
-/* The length of the first word of @command. A word ends at a blank that is neither in single quotes
- * nor after a backslash. */
+/* Returns the length of the first word of @command. A word ends at a blank that is neither in
+ * single quotes nor after a backslash. */
 static size_t shell_word_length(const char *command)
 {
 	bool quoted = false;

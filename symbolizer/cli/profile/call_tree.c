@@ -42,7 +42,7 @@ static bool read_value(const json_t *row, size_t column, uint64_t *ret_value)
 	return read_value_of(json_array_get(row, column), ret_value);
 }
 
-/* The rows of a table; NULL if its columns are not the expected ones. */
+/* Returns the rows of a table; NULL if its columns are not the expected ones. */
 static const json_t *table_rows(const json_t *result, const char *name, const char *const *columns,
 				size_t n_columns)
 {

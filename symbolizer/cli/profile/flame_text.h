@@ -37,7 +37,8 @@ void flame_heading_write(const struct call_tree *tree, const struct flame_headin
 			 struct bytes *out);
 
 /*
- * Appends the lines to @out and sets *ret_n_hidden to the number of frames not shown. 0 or -ENOMEM.
+ * Appends the lines to @out and sets *ret_n_hidden to the number of frames not shown. Returns 0 or
+ * -ENOMEM.
  */
 int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options,
 		     struct bytes *out, uint32_t *ret_n_hidden);
@@ -55,7 +56,7 @@ struct function_text_options {
 
 /*
  * Appends a table of the functions with the largest self (or total) value, without threads and
- * processes. For whole hosts, appends a table of the processes. 0 or -ENOMEM.
+ * processes. For whole hosts, appends a table of the processes. Returns 0 or -ENOMEM.
  */
 int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out);

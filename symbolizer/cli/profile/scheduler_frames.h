@@ -13,5 +13,5 @@
 /* For off-CPU and run-queue profiles. Neither totals nor the sum of self values change. */
 void scheduler_frames_charge_callers(struct call_tree *tree);
 
-/* Whether @label, the name of a function in a tree, is a function of the scheduler. */
+/* Returns whether @label, the name of a function in a tree, is a function of the scheduler. */
 bool scheduler_frame_matches(const char *label);

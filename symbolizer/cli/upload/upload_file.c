@@ -91,7 +91,9 @@ static bool open_file(struct upload *upload)
 	return true;
 }
 
-/* Reads the build-ID of PROGRAM, beside PROGRAM.dwp. 1 found, 0 it has none. */
+/*
+ * Reads the build-ID of PROGRAM, beside PROGRAM.dwp. Returns 1 if found, 0 if the program has none.
+ */
 static int program_id(const struct upload *upload, struct executable_id *ret_id)
 {
 	scoped_free char *program = strndup(upload->path, strlen(upload->path) - strlen(".dwp"));
@@ -175,7 +177,7 @@ static bool is_debug_file(enum debuginfo_richness richness, bool has_code)
 	return richness > DEBUGINFO_SYMBOLS || (richness == DEBUGINFO_SYMBOLS && !has_code);
 }
 
-/* Whether files that pipelines uploaded provide everything that this file provides. */
+/* Returns whether files that pipelines uploaded provide everything that this file provides. */
 static bool is_covered(const struct upload *upload, const json_t *files)
 {
 	bool names = upload->richness == DEBUGINFO_NOTHING, code = !upload->has_code;

@@ -21,7 +21,7 @@ enum upload_outcome {
 
 struct upload_settings {
 	bool force;                            /* also files that the server has */
-	const struct executable_id *source_of; /* the files are sources of it; NULL: ELF files */
+	const struct executable_id *source_of; /* the files are its source files; NULL: ELF files */
 	const struct executable_id *split_of;  /* NULL: the program beside PROGRAM.dwp */
 	uint64_t at_once_bytes;                /* larger files are sent in pieces */
 	uint64_t piece_bytes;

@@ -48,7 +48,7 @@ struct job {
 };
 
 struct debuginfo_upstream {
-	struct debuginfo_fetcher fetcher; /* first: the store calls it by this address */
+	struct debuginfo_fetcher fetcher; /* first, because the store passes this address back */
 	struct debuginfo_store *store;
 	const struct clock *clock;
 	struct transfer_settings settings;
@@ -103,7 +103,7 @@ static unsigned int count_hops(const char *header)
 	return hops;
 }
 
-/* The request has passed this server before, or has passed too many. */
+/* Returns whether the request has passed this server before, or has passed too many servers. */
 static bool is_loop(const struct debuginfo_upstream *upstream, const struct debuginfo_hops *hops)
 {
 	const char *const headers[] = { hops->via, hops->forwarded_for };
@@ -116,7 +116,7 @@ static bool is_loop(const struct debuginfo_upstream *upstream, const struct debu
 	return false;
 }
 
-/* The header's value as received, with our name appended. */
+/* Writes the header's value as received, with our name appended. */
 static void write_hops(char text[UPSTREAM_HOPS_SIZE], const char *before, const char *prefix,
 		       const char *name)
 {
@@ -146,7 +146,8 @@ static int add_job(struct debuginfo_upstream *upstream, const struct debuginfo_k
 	write_hops(job->via, hops ? hops->via : NULL, "1.1 ", upstream->name);
 	write_hops(job->forwarded_for, hops ? hops->forwarded_for : NULL, "_", upstream->name);
 	job->queued = true;
-	/* With hops, a client waits. Executables that agents run can wait. */
+	/* If the request has hops, a client waits for it, so it is the next job. Executables that
+	 * agents run can wait. */
 	if (hops)
 		TAILQ_INSERT_HEAD(&upstream->queue, job, queue);
 	else

@@ -56,7 +56,7 @@ enum debuginfo_upstream_answer debuginfo_upstream_want(struct debuginfo_upstream
 void debuginfo_upstream_wait(struct debuginfo_upstream *upstream, const struct debuginfo_key *key,
 			     uint64_t patience_ns);
 
-/* 0, or -EINVAL with a message. */
+/* Returns 0, or -EINVAL with a message. */
 int debuginfo_upstream_check_url(const char *url, size_t length,
 				 char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 

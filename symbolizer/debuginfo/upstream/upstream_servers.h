@@ -32,7 +32,7 @@ struct upstream_servers {
 int upstream_servers_init(struct upstream_servers *servers, const char *list, char *message);
 void upstream_servers_release(struct upstream_servers *servers);
 
-/* Whether server @i may be asked at @now_ns. */
+/* Returns whether server @i may be asked at @now_ns. */
 bool upstream_server_is_due(struct upstream_servers *servers, unsigned int i, uint64_t now_ns);
 
 /* Records whether server @i could be asked. */

@@ -248,7 +248,10 @@ static int find_lane(struct head *head, const struct segment_key *key, struct la
 	return 0;
 }
 
-/* The segment of a series, without the range of time. 1, or 0: an empty definition. */
+/*
+ * Finds the segment of a series, without the range of time. Returns 1, or 0 for an empty
+ * definition.
+ */
 static int segment_of(struct head *head, const struct numbers *numbers, const char *tenant,
 		      uint32_t number, struct segment_key *ret_key)
 {

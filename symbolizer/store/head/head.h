@@ -21,7 +21,7 @@ struct head_options {
 	size_t max_agents;        /* epochs with definitions; the oldest is dropped */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int head_new(const struct head_options *options, struct head **ret_head);
 struct head *head_free(struct head *head);
 
@@ -35,7 +35,7 @@ int head_add(struct head *head, const char *tenant, const struct batch *batch, s
 
 /*
  * Takes a segment that has no slot from @before_slot on. The caller finishes and frees it. Rows of
- * later batches in the same range make another segment. 1, or 0: there is none.
+ * later batches in the same range make another segment. Returns 1, or 0 if there is none.
  */
 int head_take(struct head *head, uint64_t before_slot, struct segment_builder **ret_builder);
 

@@ -32,7 +32,7 @@ struct lane_agent {
 	const struct numbers *numbers;
 };
 
-/* *ret_row is the row of SERIES or STACK, plus one. 0, -ENOSPC, -ENOMEM. */
+/* *ret_row is the row of SERIES or STACK, plus one. Returns 0, -ENOSPC, -ENOMEM. */
 int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t number,
 		    uint64_t *ret_row);
 int lane_add_stack(struct lane *lane, const struct lane_agent *agent, uint32_t number,

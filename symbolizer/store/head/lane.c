@@ -10,7 +10,9 @@
 #include "common/scoped.h"
 #include "symbolizer/store/head/head_private.h"
 
-/* Finds the row of a number. 1 found, 0 not: the caller sets **ret_row. */
+/*
+ * Finds the row of a number. Returns 1 if found. Returns 0 if not: then the caller sets **ret_row.
+ */
 static int find_row(struct lane *lane, const struct lane_key *key, uint64_t **ret_row)
 {
 	int r = hash_table_insert(lane->rows, key, (void **)ret_row);
@@ -36,7 +38,7 @@ static int add_text(struct lane *lane, const char *text, uint64_t *ret_row)
 	return segment_builder_text(lane->builder, text, strlen(text), ret_row);
 }
 
-/* *ret_list: 0 none, else row + 1. */
+/* *ret_list is 0 for none, else the row + 1. */
 static int add_labels(struct lane *lane, const struct label *labels, uint32_t count,
 		      uint64_t *ret_list)
 {
@@ -130,8 +132,9 @@ static int add_known_object(struct lane *lane, const struct lane_key *key,
 }
 
 /*
- * *ret_row: 0 none, else row of OBJECT + 1. The version of the last object is not compared: an
- * executable that an agent defines again gets its new row after a frame of another one.
+ * *ret_row is 0 for none, else the row of OBJECT + 1. The version of the last object is not
+ * compared: an executable that an agent defines again gets its new row after a frame of another
+ * one.
  */
 static int add_object(struct lane *lane, const struct lane_agent *agent, uint32_t number,
 		      uint64_t *ret_row)
@@ -264,7 +267,10 @@ int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t 
 	return r < 0 ? r : remember(lane, &key, row + 1, ret_row);
 }
 
-/* A frame of format 1 with a name instead of an object. *ret_object: 0 none, else row + 1. */
+/*
+ * Adds a frame of format 1, which has a name instead of an object. *ret_object is 0 for none, else
+ * the row + 1.
+ */
 static int add_named(struct lane *lane, const struct lane_agent *agent, uint64_t key,
 		     uint64_t *ret_object)
 {

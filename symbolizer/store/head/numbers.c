@@ -132,7 +132,7 @@ static int add_missing(struct numbers_list *list, uint32_t number)
 	return vec_push(list, number);
 }
 
-/* Whether the object is known or 0. */
+/* Checks whether the object is known or 0. */
 static int check_object(const struct numbers *numbers, uint32_t number,
 			struct numbers_missing *missing)
 {
@@ -290,7 +290,10 @@ static uint32_t shared_frames(const struct batch_stack *a, const struct batch_st
 	return n;
 }
 
-/* 1 all objects are known, 0 not. The first @first frames from the root are checked already. */
+/*
+ * Returns 1 if all objects are known, 0 if not. The first @first frames from the root are checked
+ * already.
+ */
 static int check_frames(const struct numbers *numbers, const struct batch_stack *stack,
 			uint32_t first, struct numbers_missing *missing)
 {

@@ -57,13 +57,13 @@ struct numbers {
 	VEC_DEFINE(, struct numbers_node) nodes;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int numbers_new(size_t max_bytes, struct numbers **ret_numbers);
 struct numbers *numbers_free(struct numbers *numbers);
 
 /*
  * Adds the definitions of @batch. A definition that refers to an unknown number is not added, and
- * that number is added to @missing. 0; -ENOSPC: the numbers are full; -ENOMEM.
+ * that number is added to @missing. Returns 0; -ENOSPC: the numbers are full; -ENOMEM.
  */
 int numbers_learn(struct numbers *numbers, const struct batch *batch,
 		  struct numbers_missing *missing);

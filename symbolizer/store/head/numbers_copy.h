@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Copies definitions of a batch, with all that they refer to, into an arena. 0 or -ENOSPC. */
+/*
+ * Copies definitions of a batch, with all that they refer to, into an arena. Returns 0 or -ENOSPC.
+ */
 
 #include "common/arena.h"
 #include "symbolizer/store/batch.h"

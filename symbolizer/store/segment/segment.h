@@ -101,19 +101,22 @@ struct segment_codec {
 void segment_codec_release(struct segment_codec *codec);
 
 /*
- * Appends the bytes of @segment, which segment_builder_finish() has made, to @out. 0, -ENOMEM,
- * -EFBIG (ceiling of @out).
+ * Appends the bytes of @segment, which segment_builder_finish() has made, to @out. Returns 0,
+ * -ENOMEM, -EFBIG (ceiling of @out).
  */
 int segment_encode(const struct segment *segment, struct segment_codec *codec, struct bytes *out);
 
 /*
  * Decodes the tables of the set @tables. Counts are set for all tables. The result lives in @arena.
- * 0; -EBADMSG: damaged; -EPROTONOSUPPORT: a newer format; -ENOMEM, also if @arena is full.
+ * Returns 0; -EBADMSG: damaged; -EPROTONOSUPPORT: a newer format; -ENOMEM, also if @arena is full.
  */
 int segment_decode(struct bytes_view in, unsigned int tables, struct segment_codec *codec,
 		   struct arena *arena, struct segment *ret_segment);
 
-/* Bytes that each column takes, without decoding. ret_text_bytes is the share of the texts. */
+/*
+ * Measures the bytes that each column takes, without decoding it. ret_text_bytes is the share of
+ * the texts.
+ */
 int segment_measure(struct bytes_view in, size_t ret_column_bytes[SEGMENT_COLUMN_COUNT],
 		    size_t *ret_text_bytes);
 

@@ -14,18 +14,18 @@
 
 struct segment_builder;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int segment_builder_new(struct segment_builder **ret_builder);
 struct segment_builder *segment_builder_free(struct segment_builder *builder);
 
-/* Row of the table TEXT. 0, -ENOSPC (SEGMENT_MAX_TEXT_BYTES), -ENOMEM. */
+/* Row of the table TEXT. Returns 0, -ENOSPC (SEGMENT_MAX_TEXT_BYTES), -ENOMEM. */
 int segment_builder_text(struct segment_builder *builder, const void *text, size_t size,
 			 uint64_t *ret_row);
 
 /*
  * Finds or adds a row of any table but TEXT. @values has one value for each column of the table, in
  * the order of segment_tables.def; references are rows that this builder has returned. Rows of ROW
- * and TOTAL are always added. 0, -ENOSPC (SEGMENT_MAX_ROWS), -ENOMEM. @ret_row may be NULL.
+ * and TOTAL are always added. Returns 0, -ENOSPC (SEGMENT_MAX_ROWS), -ENOMEM. @ret_row may be NULL.
  */
 int segment_builder_add(struct segment_builder *builder, enum segment_table table,
 			const uint64_t *values, uint64_t *ret_row);
@@ -49,8 +49,8 @@ size_t segment_builder_bytes(const struct segment_builder *builder);
 /*
  * Makes the segment in @arena: sorts definitions, the prefix tree, and rows by (series, slot,
  * stack). In a roll-up it adds up rows of the same stack and slot, and totals of the same series.
- * The builder can only be freed afterwards. 0, -ENOMEM (also if @arena is full), -EINVAL: HEAD does
- * not have one row, -EOVERFLOW as above.
+ * The builder can only be freed afterwards. Returns 0, -ENOMEM (also if @arena is full), -EINVAL:
+ * HEAD does not have one row, -EOVERFLOW as above.
  */
 int segment_builder_finish(struct segment_builder *builder, struct arena *arena,
 			   struct segment *ret_segment);

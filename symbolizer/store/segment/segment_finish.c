@@ -243,7 +243,7 @@ static int make_columns(const struct finish *finish, enum segment_table id, stru
 	return 0;
 }
 
-/* Whether two adjacent rows of a roll-up are sums of the same stack and time, or series. */
+/* Returns whether two adjacent rows of a roll-up are sums of the same stack and time, or series. */
 static bool same_sum(const uint64_t *a, const uint64_t *b, enum segment_table id)
 {
 	return a[0] == b[0] && (id == SEGMENT_TOTAL || (a[1] == b[1] && a[2] == b[2]));

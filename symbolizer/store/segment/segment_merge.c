@@ -113,7 +113,7 @@ static int add_rollup_head(struct segment_builder *builder, const struct segment
 	return r < 0 ? r : check_head(builder);
 }
 
-/* The value of a row in the unit of the event type. */
+/* Computes the value of a row in the unit of the event type. */
 static int value_in_unit(const struct segment *segment, size_t row, uint64_t *ret_value)
 {
 	uint64_t series = segment->column[ROW_SERIES][row];

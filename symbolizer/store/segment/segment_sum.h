@@ -24,7 +24,7 @@ VEC_DEFINE(segment_sums, struct segment_sum);
  * Appends the sums of the rows with from_slot <= slot < to_slot. @groups has the group of each
  * series, less than @n_groups, or SEGMENT_NO_GROUP. A group's sums are in order of the stacks, and
  * those of 0 are omitted. Rows without a series (roll-ups) are in group 0 if @groups is NULL, and
- * not selected otherwise. 0, -ENOMEM, -EOVERFLOW.
+ * not selected otherwise. Returns 0, -ENOMEM, -EOVERFLOW.
  */
 int segment_sum_rows(const struct segment *segment, const uint32_t *groups, uint32_t n_groups,
 		     const uint64_t range[2], struct segment_sums *sums);

@@ -10,7 +10,7 @@
 
 #define AGENT_MAX_NUMBERS (1u << 18)
 
-/* Agents with few numbers take memory as well. */
+/* Maximum number of agents: an agent takes memory even if it has few numbers. */
 #define CACHE_MAX_AGENTS 20000
 
 struct number_key {

@@ -37,7 +37,7 @@ struct agent_cache *agent_cache_free(struct agent_cache *cache);
 int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const char *tenant,
 		     const struct batch *batch, struct agent **ret_agent);
 
-/* 1 found, 0 the number is unknown. */
+/* Returns 1 if found, 0 if the number is unknown. */
 int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent,
 		 enum number_kind kind, uint32_t number, uint64_t *ret_id);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns, because neighbours in a column are similar (slots increase by little, few stacks
- * repeat): each takes a byte or two, and less after compression. A list of stacks, because IDs are
- * large and spread, but indexes are small.
+ * A block stores rows as columns, because neighbours in a column are similar (slots increase by
+ * little, few distinct stacks occur): each value takes a byte or two, and less after compression. A
+ * block lists its distinct stacks, and a row has an index of that list, because store IDs are large
+ * numbers and indexes are small.
  */
 
 #include "symbolizer/store/sqlite/block.h"
@@ -17,7 +18,8 @@
 /* Higher levels save 2 % on blocks this small, for three times the CPU. */
 #define BLOCK_ZSTD_LEVEL 3
 
-/* Most bytes of one row: three varints in the columns, and its part of the directory. */
+/* Largest size of one row: three varints in the columns, and its share of the lists of stacks and
+ * runs. */
 #define MAX_ROW_BYTES 64
 
 struct run {
@@ -139,7 +141,8 @@ static int compress(struct block_scratch *scratch, struct bytes *out)
 	return 0;
 }
 
-/* The frame has the content size, which is trusted only up to the ceiling. */
+/* The zstd frame contains the size of its content. A size above the ceiling of scratch->plain is
+ * refused. */
 static int decompress(struct bytes_view content, struct block_scratch *scratch)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(content.data, content.size);

@@ -152,7 +152,7 @@ int codec_read_segments(struct bytes_view in, struct arena *arena,
 	return 0;
 }
 
-/* 1 a counter, 0 the end. */
+/* Returns 1 with a counter, 0 at the end. */
 static int next_counter(struct bytes_reader *in, struct bytes_view *ret_name, uint64_t *ret_value)
 {
 	uint64_t length;

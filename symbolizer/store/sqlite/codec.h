@@ -25,7 +25,7 @@ int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **
 
 void codec_add_paths(struct bytes *out, const struct stored_path *paths, uint32_t count);
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *arena,
 		    const char **ret_path);
 

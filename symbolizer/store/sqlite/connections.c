@@ -57,7 +57,7 @@ int connection_set_hearth(struct connection_set *set, struct sqlite_db **ret_db)
 	return 0;
 }
 
-/* The slot with a connection to @day, or else the least recently used slot. */
+/* Returns the slot with a connection to @day, or else the least recently used slot. */
 static struct day_connection *slot_for(struct connection_set *set, day_number day)
 {
 	struct day_connection *oldest = &set->days[0];
@@ -163,7 +163,8 @@ void reader_returnp(struct reader *reader)
 {
 	(void)pthread_mutex_lock(&reader->pool->lock);
 	/*
-	 * Under the lock, so that reader_pool_close_stale() finds each set either busy or closed.
+	 * Closes them under the lock, so that reader_pool_close_stale() finds each set either busy
+	 * or closed.
 	 */
 	close_stale_days(reader->set);
 	reader->set->busy = false;

@@ -32,7 +32,7 @@ struct counter_entry {
 	struct bytes_view pairs;
 };
 
-/* The ID of the first row of the minute (of the day) that contains the closing of a batch. */
+/* Returns the ID of the first row of the minute (of the day) in which a batch was closed. */
 static inline int64_t counter_row_id(int64_t sender, uint64_t minute_of_day)
 {
 	return (sender << 24) | (int64_t)(minute_of_day * COUNTERS_PER_MINUTE);
@@ -43,7 +43,7 @@ static inline uint64_t counter_row_minute(int64_t row_id)
 	return ((uint64_t)row_id & 0xffffff) / COUNTERS_PER_MINUTE;
 }
 
-/* The minute since 1970 to which a batch belongs. @closed_ns is not 0. */
+/* Returns the minute since 1970 to which a batch belongs. @closed_ns is not 0. */
 static inline uint64_t counter_minute(uint64_t closed_ns)
 {
 	return (closed_ns - 1) / COUNTER_MINUTE_NS;
@@ -54,8 +54,8 @@ void counter_add_pair(struct bytes *pairs, uint32_t id, uint64_t value);
 /* @minute is that of counter_minute(). */
 void counter_add_entry(struct bytes *out, const struct counter_entry *entry, uint64_t minute);
 
-/* 1 an entry, 0 the end, -EBADMSG: the row is damaged. */
+/* Returns 1 with an entry, 0 at the end, -EBADMSG if the row is damaged. */
 int counter_next_entry(struct bytes_reader *in, uint64_t minute, struct counter_entry *ret_entry);
 
-/* 1 a pair, 0 the end or damaged bytes. */
+/* Returns 1 with a pair, 0 at the end or at damaged bytes. */
 int counter_next_pair(struct bytes_reader *pairs, uint64_t *ret_id, uint64_t *ret_value);

@@ -54,7 +54,7 @@ static struct cached_node *slot_of(struct node_cache *cache, uint64_t key)
 	return &cache->slots[index & (CACHE_SLOTS - 1)];
 }
 
-/* 1 found, 0 no such row. */
+/* Returns 1 if found, 0 if there is no such row. */
 static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *ret_node)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;

@@ -16,7 +16,7 @@ int read_find_series(struct connection_set *set, const struct store_series_query
 int read_list_hosts(struct connection_set *set, const char *tenant, struct arena *arena,
 		    struct store_host **ret_hosts, size_t *ret_count);
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
 	      struct store_host *ret_host, const char **ret_tenant);
 int read_path_of(struct connection_set *set, uint64_t process, uint32_t executable,

@@ -44,7 +44,9 @@ static uint8_t index_of_name(const struct store_counter_query *query, const char
 	return NOT_ASKED;
 }
 
-/* 1 visited, 0 the batch is outside the range, < 0: the function stopped the scan. */
+/*
+ * Returns 1 if visited, 0 if the batch is outside the range, < 0 if the function stopped the scan.
+ */
 static int visit(struct counter_walk *walk, struct store_batch_counters *batch)
 {
 	if (batch->closed_wall_ns <= walk->day->from_slot * SLOT_NS ||

@@ -40,7 +40,10 @@ struct service_walk {
 	int64_t host;
 };
 
-/* 1 *ret_service is of the tenant, 0 the pair is of another tenant, 2 there are no more pairs. */
+/*
+ * Returns 1 if *ret_service is of the tenant, 0 if the pair is of another tenant, 2 if there are no
+ * more pairs.
+ */
 static int next_pair(struct service_walk *walk, struct store_service *ret_service)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -121,7 +124,7 @@ static int latest_series(struct sqlite_db *hearth, const char *tenant, const cha
 	return r;
 }
 
-/* 1 found, 0 none of the series has samples on this day. */
+/* Returns 1 if found, 0 if none of the series has samples on this day. */
 static int last_slot_of_day(struct connection_set *set, day_number day,
 			    const struct series_ids *ids, uint64_t *ret_slot)
 {

@@ -37,7 +37,7 @@ static int read_block(struct day_scan *scan, sqlite3_stmt *row)
 			      n_rows, scan->sum, &scan->set->scratch);
 }
 
-/* 0; negative: the file cannot be read, or the function ended the scan. */
+/* Returns 0, or a negative value if the file cannot be read or the function ended the scan. */
 static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 {
 	int r;

@@ -291,7 +291,7 @@ static int search_series(struct series_search *search)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->events);
 	if (r == 0)
 		r = collect_activity(search);
-	/* After the day files, because hearth.db gets a series before they do. */
+	/* Reads hearth.db after the day files, because a series is committed to hearth.db first. */
 	if (r == 0)
 		r = sqlite_begin_read(search->hearth, &reading);
 	if (r == 0)

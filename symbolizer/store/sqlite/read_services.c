@@ -306,7 +306,7 @@ int read_active_services(struct connection_set *set, const struct store_series_q
 		r = string_table_new(MAX_NAME_BYTES, &count.names);
 	if (r == 0)
 		r = collect_activity(&count, arena);
-	/* After the day files, because hearth.db gets a series before they do. */
+	/* Reads hearth.db after the day files, because a series is committed to hearth.db first. */
 	if (r == 0)
 		r = connection_set_hearth(set, &count.hearth);
 	if (r == 0)

@@ -99,7 +99,10 @@ int sqlite_store_retain(struct store *store, size_t *ret_removed)
 	return r;
 }
 
-/* Without a file of earlier versions, the newest day has the last known time. */
+/*
+ * Earlier versions did not save a trusted time. Then the end of the newest stored day is the last
+ * time that is known.
+ */
 static void trust_newest_day(struct sqlite_store *self)
 {
 	struct trusted_clock *trusted = &self->writer->trusted;

@@ -76,7 +76,7 @@ static inline day_number day_of_wall_ns(uint64_t wall_ns)
 /* "samples-2026-01-31.db" */
 void day_file_name(day_number day, char ret_name[DAY_FILE_NAME_SIZE]);
 
-/* Whether @name is the name of a day file. The names of its WAL and index are not. */
+/* Returns whether @name is the name of a day file. The names of its WAL and index are not. */
 bool day_file_parse(const char *name, day_number *ret_day);
 
 /*

@@ -46,7 +46,7 @@ struct store_state *store_state_free(struct store_state *state)
 	return NULL;
 }
 
-/* The position of the first day >= @day. */
+/* Returns the index of the first day >= @day. */
 static size_t find_day(const struct store_state *state, day_number day)
 {
 	size_t low = 0;

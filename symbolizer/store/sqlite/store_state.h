@@ -32,7 +32,7 @@ bool store_state_has_day(struct store_state *state, day_number day);
 void store_state_take_day(struct store_state *state, day_number day);
 uint64_t store_state_generation(struct store_state *state);
 
-/* The days from @first to @last that have a file, ascending. The array is in @arena. */
+/* Lists the days from @first to @last that have a file, ascending. The array is in @arena. */
 int store_state_days(struct store_state *state, day_number first, day_number last,
 		     struct arena *arena, struct day_entry **ret_days, size_t *ret_count);
 

@@ -27,7 +27,7 @@ struct trusted_clock {
 /* Without a file, or with an unusable one, wall_ns is 0. */
 void trusted_clock_load(struct trusted_clock *trusted, const char *folder);
 
-/* The time now: that of @clock, or the trusted one if it is in doubt. */
+/* Returns the present time: that of @clock, or the trusted one if @clock is in doubt. */
 uint64_t trusted_clock_now(const struct trusted_clock *trusted, const struct clock *clock);
 
 /* Trusts the present time if it is not in doubt, and saves it. Logs a doubt once. */

@@ -158,7 +158,10 @@ void write_release(struct write *write);
 struct number_entry *write_number(const struct write *write, enum number_kind kind,
 				  uint32_t number);
 
-/* Fills numbers, runs and row_stack. 1 all numbers are known, 0 some are in write->missing. */
+/*
+ * Fills numbers, runs and row_stack. Returns 1 if all numbers are known, 0 if some are in
+ * write->missing.
+ */
 int write_resolve(struct write *write);
 
 /*
@@ -186,14 +189,14 @@ int write_set_number_once(struct write *write, enum number_kind kind, uint32_t n
 /* Finds or adds a set of texts. */
 int write_text_set(struct write *write, struct bytes_view content, uint64_t *ret_id);
 
-/* The text set of these labels; *ret_id is 0 without labels. */
+/* Finds or adds the text set of these labels; *ret_id is 0 without labels. */
 int write_labels(struct write *write, const struct label *labels, uint32_t n_labels,
 		 uint64_t *ret_id);
 
 /* For messages about a label in a filter that no series has. Begin the transaction before. */
 int write_label_names(struct write *write, const struct label *labels, uint32_t n_labels);
 
-/* The identity of a code object that the batch defines or that is known. */
+/* Finds the identity of a code object that the batch defines or that is known. */
 int write_code_object_identity(struct write *write, uint32_t number,
 			       const struct executable_id **ret_identity);
 
@@ -220,13 +223,13 @@ int write_find_days(const struct batch *batch, struct write_days *ret_days);
 /* Renames the damaged file of @day and logs it. The next batch creates a new file. */
 int write_set_day_aside(struct sqlite_writer *writer, day_number day);
 
-/* 1 the file of this day has the batch, 0 not. */
+/* Returns 1 if the file of this day has the batch, 0 if not. */
 int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
 		    day_number day);
 
 /*
- * Adds the block of one day. @first: the block counts as the batch. 1 stored, 0 the file has the
- * block already.
+ * Adds the block of one day. @first: the block counts as the batch. Returns 1 if stored, 0 if the
+ * file has the block already.
  */
 int write_append_day(struct write *write, day_number day, bool first);
 
@@ -260,10 +263,10 @@ uint32_t write_group_days(const struct sqlite_writer *writer, const struct write
  */
 int write_group_end_batch(struct write *write, int outcome, uint32_t series_end);
 
-/* The file of @day, in the group's transaction, with the savepoint of the batch. */
+/* Opens the file of @day in the group's transaction, with the savepoint of the batch. */
 int write_open_day(struct sqlite_writer *writer, day_number day, struct sqlite_db **ret_db);
 
-/* Whether the group has changed the file of @day, which may be new. */
+/* Returns whether the group has changed the file of @day, which may be new. */
 bool write_has_open_day(const struct sqlite_writer *writer, day_number day);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the batches of a group, each from its lookup to its blocks. A batch is a duplicate if the
- * files of all its days have it.
+ * Writes the batches of a group. For each batch: looks up its numbers, stores its new definitions,
+ * and appends its rows as blocks to the files of its days. A batch is a duplicate if the files of
+ * all its days contain it already.
  */
 
 #include "symbolizer/store/sqlite/write.h"
@@ -49,7 +50,7 @@ static int report_missing(const struct write *write, struct arena *arena,
 	return STORE_NEEDS_NUMBERS;
 }
 
-/* Sets bit i if the file of the i-th day of the batch has it already. */
+/* Sets bit i of *ret_stored if the file of the i-th day already contains the batch. */
 static int find_stored_days(struct sqlite_writer *writer, const char *tenant,
 			    const struct batch *batch, const struct write_days *days,
 			    uint32_t *ret_stored)
@@ -108,7 +109,8 @@ static int write_new_batch(struct write *write, const struct write_days *days, u
 	return r;
 }
 
-/* Retention would remove it at once, and its duplicates could not be recognized. */
+/* True if retention would remove the batch at once. It is refused, because a retry could not be
+ * recognized as a duplicate after the file of its day has been removed. */
 static bool is_too_old(const struct sqlite_writer *writer, const struct write_days *days)
 {
 	uint64_t now = trusted_clock_now(&writer->trusted, writer->clock);
@@ -150,7 +152,8 @@ static int write_batch(struct write *write, const struct write_days *days,
 	return outcome;
 }
 
-/* False: the batch has too many days besides those of the group. */
+/* Returns false if the days of the batch and those of the group together are more than a group may
+ * have. The batch then waits for the next group. */
 static bool write_in_group(struct sqlite_writer *writer, struct sqlite_db *hearth,
 			   struct store_write *request)
 {
@@ -171,7 +174,7 @@ static bool write_in_group(struct sqlite_writer *writer, struct sqlite_db *heart
 			return false;
 		request->result = write_batch(&write, &days, request, &member);
 	}
-	/* write_batches() has allocated the memory. */
+	/* sqlite_writer_write_group() has reserved the memory. */
 	writer->group.members.items[writer->group.members.count++] = member;
 	return true;
 }
@@ -194,7 +197,8 @@ static size_t write_batches(struct sqlite_writer *writer, struct sqlite_db *hear
 	return i;
 }
 
-/* A full disk fails every batch of every agent, so only the first and the end are logged. */
+/* A full disk fails every batch of every agent, so only the first failure and the first success
+ * after failures are logged. */
 static void log_change(struct sqlite_writer *writer, int result)
 {
 	int error = MIN(result, 0);

@@ -59,7 +59,7 @@ static bool is_empty(const struct batch_code_object *object)
 	       object->first_line == 0 && object->line_table.size == 0;
 }
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 static int find_code_object(struct write *write, int64_t tenant, const struct hash128 *hash,
 			    uint64_t *ret_id)
 {

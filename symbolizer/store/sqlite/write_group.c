@@ -36,7 +36,7 @@ static int begin_day(struct sqlite_writer *writer, day_number day, struct group_
 	struct sqlite_db *db;
 	int r;
 
-	/* sqlite_writer_write_group() has made room. */
+	/* write_group_has_room() was called for the days of the batch. */
 	assert(group->n_days < WRITE_MAX_DAYS);
 	r = connection_set_day(&writer->connections, day, &db);
 	if (r == 0)

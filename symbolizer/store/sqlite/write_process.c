@@ -22,7 +22,7 @@ struct process_row {
 	uint64_t labels;
 };
 
-/* 1 found, 0 no set has this hash, 2 a different set has it. */
+/* Returns 1 if found, 0 if no set has this hash, 2 if a different set has it. */
 static int find_text_set(struct sqlite_db *hearth, const struct hash128 *hash,
 			 struct bytes_view content, uint64_t *ret_id)
 {
@@ -135,7 +135,7 @@ static uint64_t main_executable_of(const struct write *write, const struct batch
 	return entry ? entry->id : 0;
 }
 
-/* 1 found, 0 not. *ret_same: the row equals @wanted. */
+/* Returns 1 if found, 0 if not. *ret_same: the row equals @wanted. */
 static int find_process(struct write *write, const struct batch_process *process,
 			const struct process_row *wanted, uint64_t *ret_id, bool *ret_same)
 {

@@ -29,7 +29,7 @@ struct number_entry *write_number(const struct write *write, enum number_kind ki
 	return hash_table_find(write->numbers, &key);
 }
 
-/* 1 added, 0 the table has it already. */
+/* Returns 1 if added, 0 if the table has it already. */
 static int add_number(struct write *write, enum number_kind kind, uint32_t number,
 		      struct number_entry **ret_entry)
 {

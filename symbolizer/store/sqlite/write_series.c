@@ -15,7 +15,7 @@ struct series_row {
 	uint64_t labels; /* ID of a text_set, 0: none */
 };
 
-/* 1 the tenant has as many as it may, 0 there is room. */
+/* Returns 1 if the tenant has as many types as it may have, 0 if there is room. */
 static int count_event_types(struct write *write, int64_t tenant)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -70,7 +70,7 @@ static int type_of(struct write *write, const struct batch_series *series, uint6
 	return add_event_type(write, tenant, series->described, ret_number);
 }
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 static int find_series_row(struct write *write, const struct series_row *row, uint64_t *ret_id)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *found = NULL;
@@ -103,7 +103,8 @@ static int add_series_row(struct write *write, const struct series_row *row, uin
 	r = write_label_names(write, series->labels, series->n_labels);
 	if (r < 0)
 		return r;
-	/* Before the commit, because it may fail. If the row is undone, so is the host. */
+	/* The host is set before the commit, because setting it may fail. If the row is rolled
+	 * back, the host is removed too. */
 	return store_state_set_series_host(write->writer->state, (uint32_t)*ret_id, write->host);
 }
 

@@ -56,7 +56,7 @@ static void hash_frame(struct bytes *input, const struct batch_frame *frame,
 	(void)bytes_append(input, address, sizeof(address));
 }
 
-/* The identity of the frame's object, and its reference in the store. */
+/* Finds the identity of the frame's object, and its reference in the store. */
 static int object_of(struct write *write, const struct batch_frame *frame,
 		     const struct executable_id **ret_identity, uint32_t *ret_object)
 {
@@ -116,7 +116,7 @@ static bool is_same_frame(const struct batch_frame *a, const struct batch_frame 
 	return a->kind == b->kind && a->object == b->object && a->address == b->address;
 }
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 static int find_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame,
 		     uint64_t *ret_node)
 {
@@ -211,7 +211,7 @@ static int add_stack(struct write *write, const struct batch_stack *stack,
 			  SQL_BLOB(hash->bytes, sizeof(hash->bytes)), SQL_INT(*ret_id));
 }
 
-/* 1 found, 0 not. */
+/* Returns 1 if found, 0 if not. */
 static int find_stack(struct write *write, const struct hash128 *hash, uint64_t *ret_id)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;

@@ -86,7 +86,7 @@ static int remove_epoch(struct sqlite_writer *writer, struct sqlite_db *hearth, 
 	return r;
 }
 
-/* 1 found, 0 none. */
+/* Returns 1 if found, 0 if there is none. */
 static int find_expired(struct sqlite_db *hearth, uint64_t before_ns, int64_t *ret_epoch)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;

@@ -65,7 +65,7 @@ static void run_job(struct symbol_cache *cache, const struct executable_id *id,
 	}
 }
 
-/* Stores the result of a job in its entry. With the lock. */
+/* Stores the result of a job in its entry. The caller holds the lock. */
 static void install(struct symbol_cache *cache, struct cache_entry *entry,
 		    const struct job_result *result, uint64_t generation)
 {

@@ -29,7 +29,7 @@ int flat_files_write(struct flat_files *files, const struct hash128 *name, struc
 
 void flat_files_remove(struct flat_files *files, const struct hash128 *name);
 
-/* Size of all left files. */
+/* Returns the size of all left files. */
 uint64_t flat_files_left_bytes(struct flat_files *files);
 
 /* Removes the least recently used left file. Returns 1, or 0 if there is none. */

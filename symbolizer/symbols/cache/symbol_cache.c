@@ -223,7 +223,7 @@ static bool is_due(struct symbol_cache *cache, const struct stored_table *row)
 	return clock_wall_ns(cache->compiler.clock) >= table_retry_wall_ns(row);
 }
 
-/* Whether @row is the result of these inputs, so that nothing has to be compiled. */
+/* Returns whether @row is the result of these inputs, so that nothing has to be compiled. */
 static bool is_answer(struct symbol_cache *cache, const struct stored_table *row,
 		      const struct input_hashes *hashes)
 {
@@ -352,7 +352,10 @@ static bool wait_until(struct symbol_cache *cache, uint64_t until_ns)
 	return true;
 }
 
-/* Finds or adds the entry of @id, and brings it up to date within the time. With the lock. */
+/*
+ * Finds or adds the entry of @id, and brings it up to date within the time. The caller holds the
+ * lock.
+ */
 static int find_current(struct symbol_cache *cache, const struct executable_id *id,
 			uint64_t patience_ns, struct cache_entry **ret_entry)
 {

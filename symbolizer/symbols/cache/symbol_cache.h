@@ -47,7 +47,7 @@ struct table_loan {
 
 /*
  * Lends the table of @id. Waits for a table that is being compiled until @patience_ns after it was
- * first wanted, at most for @patience_ns. 0 or -ENOMEM. The caller passes each loan to
+ * first wanted, at most for @patience_ns. Returns 0 or -ENOMEM. The caller passes each loan to
  * symbol_cache_give_back().
  */
 int symbol_cache_borrow(struct symbol_cache *cache, const struct executable_id *id,

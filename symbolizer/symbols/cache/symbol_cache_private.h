@@ -64,7 +64,7 @@ struct symbol_cache {
 
 uint64_t symbol_cache_now_ns(void);
 
-/* Bytes of an entry that count towards max_bytes. */
+/* Returns the bytes of an entry that count towards max_bytes. */
 uint64_t symbol_cache_entry_bytes(const struct cache_entry *entry);
 
 /* Sets the table of @entry. Takes @table, which may be NULL. The caller holds the lock. */

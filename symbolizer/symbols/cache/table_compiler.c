@@ -13,16 +13,17 @@
 #include "symbolizer/symbols/table/symbol_pack.h"
 
 /*
- * Time until a helper that died is run again, doubled with each death. It may have died of other
- * load on the host. But a file that kills each helper must not keep one running all the time.
+ * Delay before a table is compiled again after its helper died; each further death doubles it. The
+ * table is tried again, because the helper may have died of a lack of memory that other programs
+ * caused. The delay bounds the processor time spent on a file that kills every helper.
  */
 #define FIRST_RETRY_NS  (3600 * NSEC_PER_SEC)
 #define MAX_RETRY_SHIFT 5
 
 /*
- * Limit of a flat table, by the size of the files that it is compiled from. The flat table of
- * ceph-osd has a tenth of the size of its files. With compressed files a flat table may have half
- * of their size.
+ * The limit of a flat table is FLAT_BASE_BYTES + FLAT_PER_INPUT_BYTES times the size of the files
+ * that it is compiled from. The flat table of ceph-osd has a tenth of the size of its files; if the
+ * sections of the files are compressed, a flat table can have half of their size.
  */
 #define FLAT_BASE_BYTES      (64 * MIB)
 #define FLAT_PER_INPUT_BYTES 4
@@ -85,7 +86,8 @@ static void put(struct table_compiler *compiler, const struct executable_id *id,
 			       "a restart: %m",
 			       id_text);
 	if (row->why[0])
-		log_warn("a part of the debuginfo of '%s' cannot be used: %s", id_text, row->why);
+		log_warn("the symbol table of '%s' was made without a part of the debuginfo: %s",
+			 id_text, row->why);
 }
 
 static int take_table(struct table_compiler *compiler, const struct executable_id *id,
@@ -120,7 +122,9 @@ static void put_failure(struct table_compiler *compiler, const struct executable
 		 row->why);
 	r = table_database_put_failure(compiler->database, id, row);
 	if (r < 0)
-		log_warn_errno(r, "cannot store that '%s' failed, it will be tried again: %m",
+		log_warn_errno(r,
+			       "cannot store the failure to make the symbol table of '%s', it will "
+			       "be tried again: %m",
 			       id_text);
 }
 

@@ -52,7 +52,7 @@ static int prepare(struct compile_dwarf *compile, const struct code_window *wind
 	return dwarf_walk_init(&compile->walk, window, &compile->scopes, ranges);
 }
 
-/* The split unit that @unit is the skeleton of; @unit itself if there is none. */
+/* Returns the split unit of which @unit is the skeleton, or @unit itself if it is none. */
 static struct dwarf_unit *split_unit_of(struct dwarf_unit *unit,
 					struct symbol_compile_report *report)
 {

@@ -156,7 +156,8 @@ static int demangle(struct bytes *out, const char *name, size_t length, bool rus
 }
 
 /*
- * Length of a legacy Rust name "_ZN...17h<16 hex digits>E", which is a valid C++ name, too; or 0.
+ * Returns the length of a legacy Rust name "_ZN...17h<16 hex digits>E", which is a valid C++ name,
+ * too; or 0.
  */
 static size_t rust_legacy_length(const char *name, size_t length)
 {
@@ -176,7 +177,10 @@ static size_t rust_legacy_length(const char *name, size_t length)
 	return 0;
 }
 
-/* Length of the part of a name that a demangler understands; the suffix of a clone follows it. */
+/*
+ * Returns the length of the part of a name that a demangler understands; the suffix of a clone
+ * follows it.
+ */
 static size_t mangled_length(const char *name, size_t length, bool *ret_rust)
 {
 	size_t rust_length = 0;
@@ -193,7 +197,7 @@ static size_t mangled_length(const char *name, size_t length, bool *ret_rust)
 	return dot ? (size_t)(dot - name) : length;
 }
 
-/* Length of @name without "@VERSION", "@@VERSION" and ".llvm.NUMBER". */
+/* Returns the length of @name without "@VERSION", "@@VERSION" and ".llvm.NUMBER". */
 static size_t plain_length(const char *name, size_t length)
 {
 	const char *llvm = memmem(name, length, ".llvm.", 6);

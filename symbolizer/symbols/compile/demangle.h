@@ -27,7 +27,7 @@
 #define DEMANGLED_NAME_MAX_BYTES (64 * KIB)
 
 /*
- * Appends the display name, or the linkage name itself if it cannot be demangled. 0, -ENOMEM,
- * -EFBIG (the ceiling of @out).
+ * Appends the display name, or the linkage name itself if it cannot be demangled. Returns 0,
+ * -ENOMEM, -EFBIG (the ceiling of @out).
  */
 int demangle_append(struct bytes *out, const char *linkage_name, size_t length);

@@ -21,7 +21,9 @@ static bool read_u64(struct bytes_view data, uint64_t offset, uint64_t *ret_valu
 	return true;
 }
 
-/* The value that a relocation writes to @elf_addr when the program starts (in a PIE), or 0. */
+/*
+ * Returns the value that a relocation writes to @elf_addr when the program starts (in a PIE), or 0.
+ */
 static uint64_t relocated_pointer(const struct elf_image *image, uint64_t elf_addr)
 {
 	for (uint32_t i = 0; i < image->n_sections; i++) {
@@ -54,7 +56,7 @@ static struct elf_image_section *find_table(const struct elf_image *image)
 	return section ? section : elf_image_section(image, ".data.rel.ro.gopclntab");
 }
 
-/* The part of the table that begins at @offset; it reaches to the end of the table. */
+/* Takes the part of the table from @offset to the end of the table. */
 static bool take_part(const struct go_file *file, uint64_t offset, struct bytes_view *ret_part)
 {
 	if (offset > file->table.size)
@@ -89,7 +91,9 @@ static int read_header(struct elf_image *image, const struct elf_image_section *
 	return 1;
 }
 
-/* Whether @elf_addr, where a pointer to the table was found, is the address of moduledata. */
+/*
+ * Returns whether @elf_addr, where a pointer to the table was found, is the address of moduledata.
+ */
 static bool is_module(struct elf_image *image, struct go_file *file, uint64_t elf_addr)
 {
 	uint64_t text = pointer_at(image, elf_addr + MODULE_TEXT);

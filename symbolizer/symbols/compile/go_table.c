@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function has small tables from pc to value: file, line, and node of its inline tree. All
- * three are walked together. A node has the pc of its call ("parent pc"): the tables at that pc
- * give the line of the call and the node that it was inlined into, as in Go's runtime.
+ * Compiles the functions of Go's .gopclntab. Each function has small tables from pc to value: file,
+ * line, and node of the function's inline tree. All three are walked together. A node has the pc of
+ * the call that was inlined ("parent pc"): at that pc the tables have the file and the line of the
+ * call, and the node into which the call was inlined, as in Go's runtime.
  */
 
 #include "symbolizer/symbols/compile/go_table.h"
@@ -21,8 +22,8 @@
 
 #define NO_OFFSET UINT32_MAX
 
-/* Limit of the work: steps for each byte of the tables. In a real file each table belongs to one
- * function; a hostile file may share one table among all functions. */
+/* Bounds the time to read a file: at most this many steps for each byte of the tables. In a real
+ * file each table belongs to one function; in a hostile file all functions may share one table. */
 #define STEPS_PER_BYTE 16
 
 VEC_DEFINE(caller_vec, uint32_t);
@@ -123,7 +124,7 @@ static int function_named(struct go_reading *reading, uint32_t name, uint32_t *r
 	return 0;
 }
 
-/* Path of file @number of the function's unit. */
+/* Finds the path of file @number of the function's unit. */
 static int path_of(struct go_reading *reading, int32_t number, uint32_t *ret_path)
 {
 	const uint64_t index = (uint64_t)reading->function.unit + (uint32_t)number;
@@ -185,7 +186,7 @@ static int location_at(struct go_reading *reading, uint32_t function, int32_t fi
 static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
 			       uint32_t *ret_function, uint32_t *ret_caller);
 
-/* The location of the call of node @number. */
+/* Finds the location of the call of node @number. */
 static int call_of(struct go_reading *reading, int32_t number, const struct go_node *node,
 		   unsigned int depth, uint32_t *ret_location)
 {
@@ -213,7 +214,7 @@ static int call_of(struct go_reading *reading, int32_t number, const struct go_n
 	return 0;
 }
 
-/* The function of node @number (-1: the outermost function), and the location of its call. */
+/* Finds the function of node @number (-1: the outermost function), and the location of its call. */
 static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
 			       uint32_t *ret_function, uint32_t *ret_caller)
 {
@@ -283,14 +284,14 @@ static bool read_function(struct go_reading *reading, uint32_t offset)
 	uint32_t n_pcdata;
 	uint8_t n_funcdata;
 
-	cursor_skip(&cursor, 4); /* its start */
+	cursor_skip(&cursor, 4); /* start of the function */
 	function->name = cursor_u32(&cursor);
 	cursor_skip(&cursor, 12); /* arguments, deferreturn, stack */
 	function->files = cursor_u32(&cursor);
 	function->lines = cursor_u32(&cursor);
 	n_pcdata = cursor_u32(&cursor);
 	function->unit = cursor_u32(&cursor);
-	cursor_skip(&cursor, reading->file.is_1_20 ? 7 : 3); /* its line, kind and flags */
+	cursor_skip(&cursor, reading->file.is_1_20 ? 7 : 3); /* first line (1.20), kind, flags */
 	n_funcdata = cursor_u8(&cursor);
 	function->inlined = 0;
 	function->tree = NO_OFFSET;

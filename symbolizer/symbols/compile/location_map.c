@@ -81,7 +81,7 @@ static int make_path(struct location_map *map, uint64_t file, uint32_t *ret_path
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The id in builder->paths of the unit's file @file, or SYMBOL_NONE. */
+/* Finds the id in builder->paths of the unit's file @file, or SYMBOL_NONE. */
 static int path_of(struct location_map *map, uint64_t file, uint32_t *ret_path)
 {
 	int r = 0;
@@ -107,7 +107,7 @@ static int function_of(struct location_map *map, struct code_instance *instance,
 	return r;
 }
 
-/* The location of the call that was inlined; SYMBOL_NONE for an outermost function. */
+/* Finds the location of the call that was inlined; SYMBOL_NONE for an outermost function. */
 static int caller_of(struct location_map *map, struct code_instance *instance, uint32_t *ret_caller)
 {
 	struct symbol_location location;
@@ -139,7 +139,10 @@ static int caller_of(struct location_map *map, struct code_instance *instance, u
 	return 0;
 }
 
-/* The row of @offset, or NULL if it has none; *ret_end is where that ends. */
+/*
+ * Returns the row of @offset, or NULL if there is none; *ret_end is where the row, or the gap,
+ * ends.
+ */
 static const struct line_row *row_at(struct location_map *map, uint32_t offset, uint32_t *ret_end)
 {
 	const struct line_row_vec *rows = &map->lines.rows;
@@ -156,8 +159,8 @@ static const struct line_row *row_at(struct location_map *map, uint32_t offset, 
 	return rows->items[map->row].file == LINE_GAP ? NULL : &rows->items[map->row];
 }
 
-/* The source line of @row. Line 0 means code without a line: it gets the previous line of the same
- * function. */
+/* Finds the source line of @row. Line 0 means code without a line: it gets the previous line of the
+ * same function. */
 static int line_of(struct location_map *map, struct code_instance *instance,
 		   const struct line_row *row, struct symbol_location *location)
 {

@@ -216,7 +216,7 @@ static int dwarf_name(void *argument, uint64_t entry, struct bytes *linkage, str
 	return dwarf_names_append(&compilation->dwarf.names, entry, linkage, display);
 }
 
-/* The load segments that have bytes in the file. Those of a debug file have none. */
+/* Lists the load segments that have bytes in the file. Those of a debug file have none. */
 static int make_segments(const struct compilation *compilation, struct arena *arena,
 			 struct symbol_segment **ret_segments, uint32_t *ret_count)
 {

@@ -66,16 +66,16 @@ int table_builder_init(struct table_builder *builder, uint64_t base,
 		       const struct function_range_vec *symbols);
 void table_builder_release(struct table_builder *builder);
 
-/* The function of a DWARF entry. */
+/* Finds or adds the function of a DWARF entry. */
 int table_builder_entry(struct table_builder *builder, uint64_t entry, uint32_t *ret_function);
 
 /* Adds a function of which only the linkage name is known; each call adds a new one. */
 int table_builder_named(struct table_builder *builder, const char *name, uint32_t *ret_function);
 
-/* The index of the symbol around @offset, or -1. */
+/* Returns the index of the symbol around @offset, or -1. */
 int64_t table_builder_symbol_at(const struct table_builder *builder, uint32_t offset);
 
-/* The function of symbol @symbol. */
+/* Finds or adds the function of symbol @symbol. */
 int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_t *ret_function);
 
 /*

@@ -128,7 +128,7 @@ static int intern(struct string_table *texts, const struct bytes *text, string_i
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The number of the function with these two names. */
+/* Finds or assigns the number of the function with these two names. */
 static int number_texts(struct numbering *numbering, const struct text_pair *texts,
 			uint32_t *ret_number)
 {
@@ -202,7 +202,7 @@ static int number_path(struct numbering *numbering, string_id path, uint32_t *re
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The number of @index in @numbers; calls @number to assign one if there is none yet. */
+/* Finds the number of @index in @numbers; calls @number to assign one if there is none yet. */
 static int renumber(struct numbering *numbering, uint32_t *numbers, uint32_t index,
 		    int (*number)(struct numbering *, uint32_t, uint32_t *), uint32_t *ret_number)
 {
@@ -261,8 +261,8 @@ static bool is_named(const struct numbering *numbering, const struct builder_seg
 	       locations[segment->location].function != SYMBOL_NONE;
 }
 
-/* Whether some byte of @function has no name. *segment is where the search begins; it is moved to
- * the segment of the function's start. */
+/* Returns whether some byte of @function has no name. *segment is where the search begins; it is
+ * moved to the segment of the function's start. */
 static bool lacks_a_name(const struct numbering *numbering, const struct merged_ranges *merged,
 			 const struct symbol_nameless *function, size_t *segment)
 {
@@ -318,7 +318,7 @@ static void join_equal_neighbours(struct merged_ranges *merged)
 	merged->segments.count = kept;
 }
 
-/* Size of all texts with their NULs, without text 0, which is "". */
+/* Returns the size of all texts with their NULs, without text 0, which is "". */
 static uint64_t bytes_of(const struct string_table *texts)
 {
 	uint64_t bytes = 0;

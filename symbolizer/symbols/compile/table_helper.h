@@ -40,7 +40,9 @@ struct table_helper_report {
 	struct symbol_compile_report compile;
 };
 
-/* Whether this process was started as a helper. main() checks it before it parses options. */
+/*
+ * Returns whether this process was started as a helper. main() checks it before it parses options.
+ */
 bool table_helper_is_asked(int argc, char **argv);
 
 /* Compiles the table; returns the exit status. */

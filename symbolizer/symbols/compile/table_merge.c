@@ -106,7 +106,10 @@ static int append(struct merged_ranges *merged, uint32_t start, uint32_t locatio
 	return vec_push(segments, (struct builder_segment){ .start = start, .location = location });
 }
 
-/* The location @lines, which may be SYMBOL_NO_LOCATION, with the function of @symbol. */
+/*
+ * Finds or adds the location that has the path and line of @lines (none for SYMBOL_NO_LOCATION) and
+ * the function of @symbol.
+ */
 static int named_location(struct table_builder *builder, uint32_t lines, uint32_t symbol,
 			  uint32_t *ret_location)
 {

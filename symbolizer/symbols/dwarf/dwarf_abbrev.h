@@ -64,12 +64,12 @@ struct dwarf_abbrev_table {
 	struct dwarf_step_vec steps;
 };
 
-/* Reads the table at @offset. 0, -EBADMSG, -ENOMEM. */
+/* Reads the table at @offset. Returns 0, -EBADMSG, -ENOMEM. */
 int dwarf_abbrev_table_read(struct dwarf_abbrev_table *table, struct bytes_view section,
 			    uint64_t offset, struct dwarf_widths widths);
 void dwarf_abbrev_table_release(struct dwarf_abbrev_table *table);
 
-/* Size of @form in bytes, or -1 if it depends on the bytes in the entry. */
+/* Returns the size of @form in bytes, or -1 if it depends on the bytes in the entry. */
 int dwarf_form_bytes(uint16_t form, struct dwarf_widths widths);
 
 /* Moves the cursor behind an attribute of @form. */

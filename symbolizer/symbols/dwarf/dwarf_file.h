@@ -109,22 +109,22 @@ struct dwarf_file {
 int dwarf_file_open(struct dwarf_file *file, enum dwarf_file_index index, struct elf_image *image);
 void dwarf_file_release(struct dwarf_file *file);
 
-/* Reads the unit's first entry, if it has not been read yet. 0, -EBADMSG, -ENOMEM. */
+/* Reads the unit's first entry, if it has not been read yet. Returns 0, -EBADMSG, -ENOMEM. */
 int dwarf_unit_read(struct dwarf_unit *unit);
 
-/* The unit that holds the entry @ref, or NULL. */
+/* Returns the unit that contains the entry @ref, or NULL. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref);
 
 /*
  * Sorts the ids of units. Called again after the first entries of split units were read, because
- * split units of DWARF 4 have their id there. 0 or -ENOMEM.
+ * split units of DWARF 4 have their id there. Returns 0 or -ENOMEM.
  */
 int dwarf_file_sort_ids(struct dwarf_file *file);
 
-/* The first unit with this dwo_id, or with this type signature if @is_type; or NULL. */
+/* Returns the first unit with this dwo_id, or with this type signature if @is_type; or NULL. */
 struct dwarf_unit *dwarf_unit_by_id(struct dwarf_file *file, uint64_t id, bool is_type);
 
-/* The abbreviations of @unit, valid until the next call for a unit of the same file. */
+/* Finds the abbreviations of @unit, valid until the next call for a unit of the same file. */
 int dwarf_unit_abbrevs(const struct dwarf_unit *unit, const struct dwarf_abbrev_table **ret_table);
 
 static inline dwarf_ref dwarf_ref_of(const struct dwarf_unit *unit, uint64_t offset)
@@ -137,7 +137,7 @@ static inline struct bytes_view dwarf_unit_section(const struct dwarf_unit *unit
 	return unit->in_types ? unit->file->types : unit->file->info;
 }
 
-/* A cursor over the unit's entries from @offset in its section. */
+/* Returns a cursor over the unit's entries from @offset in its section. */
 static inline struct bytes_reader dwarf_unit_cursor(const struct dwarf_unit *unit, uint64_t offset)
 {
 	struct bytes_view section = dwarf_unit_section(unit);
@@ -157,8 +157,8 @@ void dwarf_value_read(const struct dwarf_unit *unit, struct bytes_reader *cursor
 		      const struct dwarf_spec *spec, struct dwarf_value *ret_value);
 
 /*
- * The string, entry or address that a value stands for. NULL, DWARF_NO_REF or false if its form is
- * another one or an offset in it lies outside of its section.
+ * Return the string, entry or address that a value stands for. NULL, DWARF_NO_REF or false if its
+ * form is another one or an offset in it lies outside of its section.
  */
 const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value);
 dwarf_ref dwarf_value_ref(const struct dwarf_unit *unit, const struct dwarf_value *value);
@@ -166,7 +166,7 @@ bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value
 			 uint64_t *ret_address);
 bool dwarf_value_is_address(const struct dwarf_value *value);
 
-/* Address @index of the unit's .debug_addr. */
+/* Reads address @index of the unit's .debug_addr. */
 bool dwarf_unit_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret_address);
 
 /* Attributes of a function or an inlined function. */
@@ -205,7 +205,7 @@ VEC_DEFINE(dwarf_range_vec, struct dwarf_range);
 
 /*
  * dwarf_ranges.c: appends the non-empty address ranges of a function. A damaged list ends at the
- * damage. 0, -EFBIG if @ranges would get more than @max_ranges, -ENOMEM.
+ * damage. Returns 0, -EFBIG if @ranges would get more than @max_ranges, -ENOMEM.
  */
 int dwarf_ranges_read(const struct dwarf_unit *unit, const struct dwarf_function *function,
 		      size_t max_ranges, struct dwarf_range_vec *ranges);

@@ -51,7 +51,7 @@ static void reset(struct line_program *program)
 	program->first = program->table->rows.count;
 }
 
-/* Whether the current address lies in the window, and its offset there. */
+/* Returns whether the current address lies in the window, and its offset there. */
 static bool in_window(const struct line_program *program, uint64_t *ret_offset)
 {
 	*ret_offset = program->address - program->window->start;

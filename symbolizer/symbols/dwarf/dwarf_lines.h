@@ -44,7 +44,8 @@ struct line_table {
 /*
  * Reads the line table of @unit, or of its skeleton if it is a split unit. Reuses the memory of
  * @table. Reading ends at damage, and at more rows than the code can have. *rows_left is the number
- * of rows that may still be read, of all units together; -EFBIG when it is used up. 0, -ENOMEM.
+ * of rows that may still be read, of all units together; -EFBIG when it is used up. Returns 0,
+ * -ENOMEM.
  */
 int line_table_read(struct line_table *table, const struct dwarf_unit *unit,
 		    const struct code_window *window, uint64_t *rows_left);

@@ -72,7 +72,7 @@ static uint64_t read_indexed(struct range_reading *reading)
 	return address;
 }
 
-/* Reads one entry of .debug_rnglists. 0, or 1 at the end of the list; -EFBIG, -ENOMEM. */
+/* Reads one entry of .debug_rnglists. Returns 0, 1 at the end of the list, -EFBIG or -ENOMEM. */
 static int read_rnglist_entry(struct range_reading *reading)
 {
 	const size_t width = reading->unit->widths.address_size;
@@ -116,7 +116,7 @@ static int read_rnglist_entry(struct range_reading *reading)
 	return cursor->error < 0 ? 1 : add_range(reading, low, high);
 }
 
-/* The offset of list @index, from the table of offsets at the unit's rnglists_base. */
+/* Reads the offset of list @index from the table of offsets at the unit's rnglists_base. */
 static bool rnglist_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret_offset)
 {
 	const size_t width = unit->widths.offset_size;

@@ -13,12 +13,12 @@
 
 struct dwarf_scope {
 	dwarf_ref entry;
-	uint32_t parent; /* NO_SCOPE: the unit */
+	uint32_t parent; /* index in dwarf_scopes.scopes; NO_SCOPE: the parent is the unit */
 };
 
 struct scoped_function {
 	dwarf_ref entry;
-	uint32_t scope;
+	uint32_t scope; /* index in dwarf_scopes.scopes */
 };
 
 VEC_DEFINE(dwarf_scope_vec, struct dwarf_scope);
@@ -34,5 +34,5 @@ void dwarf_scopes_release(struct dwarf_scopes *scopes);
 /* Sorts the functions; to be called after the walk and before dwarf_scopes_find(). */
 void dwarf_scopes_sort(struct dwarf_scopes *scopes);
 
-/* The scope of the function @entry, or NO_SCOPE; @scopes may be NULL. */
+/* Returns the scope of the function @entry, or NO_SCOPE; @scopes may be NULL. */
 uint32_t dwarf_scopes_find(const struct dwarf_scopes *scopes, dwarf_ref entry);

@@ -63,7 +63,7 @@ void dwarf_value_read(const struct dwarf_unit *unit, struct bytes_reader *cursor
 	read_form(unit, cursor, ret_value);
 }
 
-/* String @index of the unit's .debug_str_offsets. */
+/* Returns string @index of the unit's .debug_str_offsets. */
 static const char *indexed_text(const struct dwarf_unit *unit, uint64_t index)
 {
 	const size_t width = unit->widths.offset_size;

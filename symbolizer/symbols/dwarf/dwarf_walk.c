@@ -43,7 +43,9 @@ void dwarf_walk_release(struct dwarf_walk *walk)
 	walk->levels = NULL;
 }
 
-/* The index of the innermost scope at @level; records it and the scopes around it, if needed. */
+/*
+ * Finds the index of the innermost scope at @level; records it and the scopes around it, if needed.
+ */
 static int record_scope(struct dwarf_walk *walk, uint32_t level, uint32_t *ret_scope)
 {
 	struct walk_level *naming = &walk->levels[walk->levels[level].naming];

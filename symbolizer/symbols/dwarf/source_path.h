@@ -9,5 +9,8 @@
 
 #include "common/bytes.h"
 
-/* Appends the components of @text to the path in @out, which may be empty. 0, -ENOMEM, -EFBIG. */
+/*
+ * Appends the components of @text to the path in @out, which may be empty. Returns 0, -ENOMEM,
+ * -EFBIG.
+ */
 int source_path_append(struct bytes *out, const char *text);

@@ -90,7 +90,9 @@ static bool is_within(const struct elf_image *image, uint64_t offset, uint64_t s
 	return offset <= image->file.size && size <= image->file.size - offset;
 }
 
-/* The string at @offset of a string section, or NULL if no NUL ends it within the section. */
+/*
+ * Returns the string at @offset of a string section, or NULL if no NUL ends it within the section.
+ */
 static const char *text_at(struct bytes_view texts, uint64_t offset)
 {
 	if (offset >= texts.size || !memchr(texts.data + offset, '\0', texts.size - offset))

@@ -59,11 +59,11 @@ struct elf_image {
  */
 int elf_image_open(struct elf_image *image, int fd, char *message);
 
-/* The same for an ELF file in memory, which must outlive the image. */
+/* Does the same for an ELF file in memory, which must outlive the image. */
 int elf_image_open_memory(struct elf_image *image, struct bytes_view file, char *message);
 void elf_image_release(struct elf_image *image);
 
-/* The first section of this name, or NULL. */
+/* Returns the first section of this name, or NULL. */
 struct elf_image_section *elf_image_section(const struct elf_image *image, const char *name);
 
 /*
@@ -83,12 +83,15 @@ void elf_image_forget(struct elf_image_section *section);
  */
 void elf_image_drop_pages(const struct elf_image *image);
 
-/* The bytes in the file from @elf_addr to the end of its section; empty if no section has them. */
+/*
+ * Returns the bytes in the file from @elf_addr to the end of its section; empty if no section has
+ * them.
+ */
 struct bytes_view elf_image_at(struct elf_image *image, uint64_t elf_addr);
 
 /*
- * Whether a section holds code. In object files only .text counts, because agents count addresses
- * from it.
+ * Returns whether a section holds code. In object files only .text counts, because agents count
+ * addresses from it.
  */
 bool elf_image_is_code(const struct elf_image *image, const struct elf_image_section *section);
 
@@ -125,7 +128,7 @@ struct elf_image_relocation {
 int elf_image_relocation(const struct elf_image *image, const struct elf_image_section *section,
 			 uint32_t index, struct elf_image_relocation *ret_relocation);
 
-/* The GNU build-ID in the file's notes; EXECUTABLE_ID_NONE if there is none. */
+/* Finds the GNU build-ID in the file's notes; EXECUTABLE_ID_NONE if there is none. */
 void elf_image_build_id(struct elf_image *image, struct executable_id *ret_id);
 
 /*

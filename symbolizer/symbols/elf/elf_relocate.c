@@ -14,7 +14,9 @@
 /* Address that linkers write into debug sections for code that they removed. */
 #define DROPPED UINT64_MAX
 
-/* Width of an absolute relocation in bytes; 0 for types that debug sections do not use. */
+/*
+ * Returns the width of an absolute relocation in bytes; 0 for types that debug sections do not use.
+ */
 static size_t absolute_bytes(uint16_t machine, uint32_t type)
 {
 	switch (machine) {

@@ -36,7 +36,7 @@ struct code_section {
 
 VEC_DEFINE(code_section_vec, struct code_section);
 
-/* The executable section around @elf_addr, or NULL. */
+/* Returns the executable section around @elf_addr, or NULL. */
 const struct code_section *code_section_at(const struct code_section_vec *code, uint64_t elf_addr);
 
 /* The code of one function; ranges do not overlap. */
@@ -50,6 +50,7 @@ struct function_range {
 VEC_DEFINE(function_range_vec, struct function_range);
 
 /*
- * Appends the ranges of @functions, sorted and without overlap. Reorders @functions. 0 or -ENOMEM.
+ * Appends the ranges of @functions, sorted and without overlap. Reorders @functions. Returns 0 or
+ * -ENOMEM.
  */
 int function_ranges_make(struct candidate_vec *functions, struct function_range_vec *ranges);

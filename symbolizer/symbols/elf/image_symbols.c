@@ -2,7 +2,7 @@
 /*
  * Assembly code often leaves its functions without a type, so untyped symbols in code are read too,
  * as labels. A kernel image that an agent made from kallsyms has absolute symbols and no sections
- * of code: there only symbols of type function are read.
+ * of code; from such an image only symbols of type function are read.
  */
 
 #include "symbolizer/symbols/elf/image_symbols.h"
@@ -75,7 +75,8 @@ static bool is_section_name(const char *name)
 	return length > 0 && name[length - 1] == ')' && strstr(name, "(.text");
 }
 
-/* The address at which the symbol's range must end; 0: it is no function of this file. */
+/* Returns the highest address at which the function of @symbol can end; 0 if the symbol is not a
+ * function of this file. */
 static uint64_t symbol_limit(const struct image_symbols *symbols, const struct elf_image *image,
 			     const struct elf_image_symbol *symbol, bool label)
 {
@@ -133,7 +134,7 @@ static int read_table(struct image_symbols *symbols, struct elf_image *image,
 	for (uint32_t i = 1; i < count; i++) {
 		struct elf_image_symbol symbol;
 
-		/* Without a valid name: only this symbol is left out. */
+		/* A symbol with an invalid name is left out; the others are still read. */
 		if (elf_image_symbol(image, section, i, &symbol) < 0)
 			continue;
 		r = add_symbol(symbols, image, &symbol);

@@ -20,7 +20,7 @@ struct image_symbols {
 	uint64_t text; /* value of _text */
 };
 
-/* Appends the sections that hold code, sorted by start. 0 or -ENOMEM. */
+/* Appends the sections that hold code, sorted by start. Returns 0 or -ENOMEM. */
 int image_code_sections(const struct elf_image *image, struct code_section_vec *code);
 
 /* Appends the functions of .symtab and .dynsym. -EBADMSG, -EFBIG (SYMBOLS_MAX), -ENOMEM. */

@@ -27,7 +27,10 @@ struct location_table {
 int location_table_init(struct location_table *table);
 void location_table_release(struct location_table *table);
 
-/* The number of an equal location that was added since location_table_forget(), or a new number. */
+/*
+ * Finds the number of an equal location that was added since location_table_forget(), or assigns a
+ * new one.
+ */
 int location_table_add(struct location_table *table, const struct symbol_location *location,
 		       uint32_t *ret_location);
 

@@ -60,7 +60,7 @@ static inline struct last_line *last_line_of(struct last_line *last, uint32_t n_
 	return &last[function == SYMBOL_NONE ? n_functions : function];
 }
 
-/* The largest number of values in a column of varints. */
+/* Returns the largest number of values in a column of varints. */
 static inline size_t longest_column(const struct symbol_header *header)
 {
 	const size_t ranges = MAX((size_t)header->n_ranges, (size_t)header->n_locations);

@@ -36,7 +36,7 @@ struct symbol_file;
  */
 int symbol_file_open(int fd, struct symbol_file **ret_file);
 
-/* The same for a table in memory, aligned to 8 bytes, which must outlive the file. */
+/* Does the same for a table in memory, aligned to 8 bytes, which must outlive the file. */
 int symbol_file_open_memory(struct bytes_view flat, struct symbol_file **ret_file);
 struct symbol_file *symbol_file_free(struct symbol_file *file);
 

@@ -95,7 +95,7 @@ struct symbol_arrays {
 	const char *texts;
 };
 
-/* The size of a flat table with the counts of @header. */
+/* Returns the size of a flat table with the counts of @header. */
 uint64_t symbol_layout_bytes(const struct symbol_header *header);
 
 void symbol_layout_arrays(const struct symbol_header *header, const void *flat,

@@ -9,7 +9,10 @@
 
 #include "common/bytes.h"
 
-/* Appends the stored form of @flat, which must be a valid table, to @out. 0, -ENOMEM, -EFBIG. */
+/*
+ * Appends the stored form of @flat, which must be a valid table, to @out. Returns 0, -ENOMEM,
+ * -EFBIG.
+ */
 int symbol_pack(struct bytes_view flat, struct bytes *out);
 
 /*
@@ -18,5 +21,5 @@ int symbol_pack(struct bytes_view flat, struct bytes *out);
  */
 int symbol_unpack(struct bytes_view stored, struct bytes *out);
 
-/* The size of the flat form, from the header. */
+/* Reads the size of the flat form from the header. */
 int symbol_pack_flat_bytes(struct bytes_view stored, uint64_t *ret_bytes);

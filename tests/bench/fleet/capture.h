@@ -36,7 +36,10 @@ struct capture {
 
 #define CAPTURE_MESSAGE_SIZE 512
 
-/* 0, or a negative errno with a message. A folder with the batches of two epochs is refused. */
+/*
+ * Returns 0, or a negative errno with a message. A folder with the batches of two epochs is
+ * refused.
+ */
 int capture_open(const char *folder, struct capture **ret_capture,
 		 char ret_message[CAPTURE_MESSAGE_SIZE]);
 

@@ -11,7 +11,7 @@
 
 /*
  * Writes @bodies[count], again and again, to a new file in @folder for @duration_ns, and removes
- * it. 0 or a negative errno.
+ * it. Returns 0 or a negative errno.
  */
 int disk_peer_run(const char *folder, const struct bytes_view *bodies, size_t count,
 		  uint64_t duration_ns, struct latencies *ret_latencies);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Asks for /healthz 20 times a second on a connection and a thread of its own. A duration begins
- * when the question was due, so that a late answer counts in the questions that waited for it.
+ * Asks for /healthz 20 times a second on a connection and a thread of its own. A duration is
+ * measured from the time at which the request was due, so that a late answer also lengthens the
+ * durations of the requests that had to wait for it.
  */
 
 #include "tests/bench/fleet/latencies.h"

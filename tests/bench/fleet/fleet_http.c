@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 
-/* As the agent's. */
+/* The same timeout as that of the agent. */
 #define ANSWER_TIMEOUT_S 60
 
 /* Lists of unknown numbers take at most 5 bytes for each row of a batch. */

@@ -19,16 +19,16 @@ struct fleet_answer {
 
 typedef int (*fleet_answer_function)(void *argument, const struct fleet_answer *answer);
 
-/* @server: http://127.0.0.1:PORT. 0 or a negative errno. */
+/* @server: http://127.0.0.1:PORT. Returns 0 or a negative errno. */
 int fleet_http_new(const char *server, uint32_t n_agents, struct fleet_http **ret_http);
 struct fleet_http *fleet_http_free(struct fleet_http *http);
 
-/* Posts a batch. @body is borrowed until the answer. 0 or a negative errno. */
+/* Posts a batch. @body is borrowed until the answer. Returns 0 or a negative errno. */
 int fleet_http_post(struct fleet_http *http, uint32_t agent, struct bytes_view body);
 
 /*
  * Moves bytes, for at most @wait_ns if there is nothing to do, and calls @function for each answer,
- * which may post again. 0, or the negative errno of @function.
+ * which may post again. Returns 0, or the negative errno of @function.
  */
 int fleet_http_run(struct fleet_http *http, uint64_t wait_ns, fleet_answer_function function,
 		   void *argument);

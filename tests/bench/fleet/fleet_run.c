@@ -10,7 +10,7 @@
  * them. */
 #define WARM_UP_REQUESTS 16
 
-/* One of so many agents continues an epoch that the server does not know. */
+/* One agent in FORGOTTEN_OF continues an epoch that the server does not know. */
 #define FORGOTTEN_OF 50
 
 /* Longest pause of the loop. */

@@ -11,7 +11,7 @@
 #include "tests/bench/fleet/latencies.h"
 #include "tests/bench/fleet/virtual_agent.h"
 
-/* Places in a capture at which agents start. */
+/* Number of positions in a capture at which agents start to replay it. */
 #define FLEET_STARTS 6
 
 #define FLEET_MAX_CAPTURES 4
@@ -42,27 +42,28 @@ struct fleet {
 	struct virtual_agent_start starts[FLEET_MAX_CAPTURES][FLEET_STARTS];
 	struct virtual_agent *agents;
 	const struct virtual_agent_start **agent_starts; /* [n_agents] */
-	bool *waits;                                     /* [n_agents] for an answer */
-	uint32_t n_waiting;
+	bool *waits;        /* [n_agents] the agent waits for an answer */
+	uint32_t n_waiting; /* agents that wait for an answer */
 	struct fleet_http *http;
 	struct arena *scratch;
-	/* Of the measured time. */
+	/* Since the measurement began; without the warm-up. */
 	struct fleet_counts counts;
 	struct latencies answers;    /* from sending a batch to its answer */
 	struct latencies deliveries; /* from the time when a batch was due to its acknowledgement */
 };
 
-/* 0 or a negative errno, after a message on standard error. */
+/* Returns 0 or a negative errno, after a message on standard error. */
 int fleet_new(const struct fleet_options *options, struct fleet **ret_fleet);
 struct fleet *fleet_free(struct fleet *fleet);
 
-/* Agents send the definitions of the batches before their first one. */
+/* Each agent sends the definitions of all batches before its position in the capture, so that the
+ * measurement begins with a server that knows most definitions. */
 int fleet_warm_up(struct fleet *fleet);
 
 /* Agents send their batches for @duration_ns, each first at a random phase of the interval. */
 int fleet_measure(struct fleet *fleet, uint64_t duration_ns);
 
-/* Sends until every batch that was sent is acknowledged, but no new ones. */
+/* Begins no new batch, and sends retries and supplements until every sent batch is acknowledged. */
 int fleet_drain(struct fleet *fleet);
 
 DEFINE_SCOPED(struct fleet *, fleet_free);

@@ -12,7 +12,7 @@
 /*
  * Fills @ret_sums, a table from char[FLEET_HOST_SIZE] to uint64_t, with what the answer says for
  * each host, in the unit of answers (microseconds or bytes); *ret_total is the root's total.
- * 0 or a negative errno, after a message on standard error.
+ * Returns 0 or a negative errno, after a message on standard error.
  */
 int fleet_totals_fetch(const char *server, enum event_type type, uint64_t from_s, uint64_t to_s,
 		       struct hash_table *ret_sums, uint64_t *ret_total);

@@ -50,7 +50,7 @@ uint64_t replay_closed_wall_ns(const struct replay *replay, size_t index);
 
 /*
  * Appends @message, a message of the capture or of replay_definitions(), changed for the host and
- * the lap, as one zstd frame to @out. Clears @scratch. 0 or a negative errno.
+ * the lap, as one zstd frame to @out. Clears @scratch. Returns 0 or a negative errno.
  */
 int replay_encode(const struct replay *replay, const Hearth__V1__Batch *message, uint64_t sequence,
 		  struct arena *scratch, struct bytes *out);

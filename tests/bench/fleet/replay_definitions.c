@@ -180,7 +180,7 @@ int replay_definitions(const struct capture *capture, size_t n_batches,
 		return r;
 	message = batch_builder_message(collector.builder);
 	message->host = last->host;
-	/* It covers no time of its own. */
+	/* The message covers no time. */
 	message->opened_monotonic_ns = message->closed_monotonic_ns =
 		n_batches ? last->closed_monotonic_ns : last->opened_monotonic_ns;
 	*ret_message = message;

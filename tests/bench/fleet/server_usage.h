@@ -14,5 +14,5 @@ struct server_usage {
 	uint64_t own_cpu_ns; /* of the calling process */
 };
 
-/* @syncs: the file of sync_count.h, or NULL. 0 or a negative errno. */
+/* @syncs: the file of sync_count.h, or NULL. Returns 0 or a negative errno. */
 int server_usage_read(pid_t server, const char *syncs, struct server_usage *ret_usage);

@@ -36,6 +36,6 @@ struct store_fill_result {
 /* Called with each round of bodies after it was written, outside of the measured time. */
 typedef int (*store_fill_function)(void *arg, const struct bytes *bodies, size_t count);
 
-/* @function may be NULL. 0 or a negative errno, after a message on standard error. */
+/* @function may be NULL. Returns 0 or a negative errno, after a message on standard error. */
 int store_fill(struct store *store, const struct store_fill_options *options,
 	       store_fill_function function, void *arg, struct store_fill_result *ret_result);

@@ -175,7 +175,7 @@ struct store_peer *store_peer_close(struct store_peer *peer, struct store_peer_u
 	(void)sqlite3_finalize(peer->commit);
 	(void)sqlite3_finalize(peer->insert_process);
 	(void)sqlite3_finalize(peer->insert_series);
-	/* The last connection moves the content of the WAL to the file. */
+	/* Closing the last connection moves the content of the WAL to the file. */
 	(void)sqlite3_close(peer->db);
 	if (peer->path) {
 		(void)stat(peer->path, &status);

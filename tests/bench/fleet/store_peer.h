@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * The peer of the sample store: a plain SQLite table with one row per sample row, and one
- * transaction per batch. It stores rows only, no stacks.
+ * The peer that benchmarks compare the sample store with: a plain SQLite table with one row per
+ * sample row, and one transaction per batch. It stores rows only, no stacks.
  *
  *   sample(series, slot, stack, value)
- *   series(id, host, service)           for queries, like the index of sample by (series, slot)
+ *   process(id, service)                the tables process and series, and an index of sample by
+ *   series(id, host, service)           (series, slot), exist only for benchmarks of queries
  *
- * A number of the table is that of the agent, and a number of its epoch above bit 24.
+ * The columns series, stack and id contain (number of the epoch << 24) | number that the agent
+ * assigned. The peer numbers epochs from 1.
  */
 
 #include "symbolizer/store/batch.h"
@@ -20,8 +22,9 @@ struct store_peer_usage {
 };
 
 /*
- * Creates @path, a new file. For measuring writes: WAL and synchronous=FULL, as our store. With
- * @for_queries: with the table of series and the index, and without waiting for the disk.
+ * Creates @path, a new file. By default the file is for measuring writes: it uses WAL and
+ * synchronous=FULL, as Hearth's store does. With @for_queries it has the additional tables and the
+ * index, and writes do not wait for the disk.
  */
 int store_peer_open(const char *path, bool for_queries, struct store_peer **ret_peer);
 

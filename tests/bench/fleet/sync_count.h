@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The file that the library sync_count writes. */
+/*
+ * The file to which the preloaded library sync_count.c writes: number and total duration of the
+ * calls of fsync() and fdatasync().
+ */
 
 #include <stdatomic.h>
 #include <stdint.h>

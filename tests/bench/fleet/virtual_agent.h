@@ -38,7 +38,7 @@ struct virtual_agent {
 	uint64_t not_before_ns;  /* after a failure */
 	struct bytes body;       /* what was encoded last */
 	struct bytes supplement; /* an encoded supplement that is sent next */
-	/* Of acknowledged batches. */
+	/* Sums over the acknowledged batches. */
 	uint64_t sums[EVENT_TYPE_END];
 	uint64_t n_acknowledged, n_samples;
 };
@@ -71,7 +71,7 @@ void virtual_agent_release(struct virtual_agent *agent);
 /* When the agent sends next, wall clock. Not to be called while an answer is awaited. */
 uint64_t virtual_agent_due_ns(const struct virtual_agent *agent);
 
-/* Encodes what is sent next into agent->body. 0 or a negative errno. */
+/* Encodes what is sent next into agent->body. Returns 0 or a negative errno. */
 int virtual_agent_encode(struct virtual_agent *agent, const struct virtual_agent_start *start,
 			 struct arena *scratch);
 

@@ -44,8 +44,8 @@ static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 }
 
 /*
- * Whether @parent is the expected parent of a process named @name. A helper that was just forked
- * still has the nursery's name.
+ * Returns whether @parent is the expected parent of a process named @name. A helper that was just
+ * forked still has the nursery's name.
  */
 static inline bool is_expected_parent(pid_t parent, const char *name)
 {

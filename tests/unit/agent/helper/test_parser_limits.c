@@ -36,7 +36,7 @@ static struct parser start(const struct parser_limits *limits)
 	return parser;
 }
 
-/* Lets the parser work on this program. 1: *ret_result is its answer; 0: it ended. */
+/* Lets the parser work on this program. Returns 1 with its answer in *ret_result, 0 if it ended. */
 static int run_operation(const struct parser *parser, enum parser_operation operation,
 			 int *ret_result)
 {

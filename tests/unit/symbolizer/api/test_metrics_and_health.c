@@ -53,7 +53,7 @@ static void it_is_alive_but_not_ready_while_the_disk_hangs(void **state)
 	assert_int_equal(metrics.status, 200);
 
 	assert_int_equal(sem_post(&disk_answers), 0);
-	/* Before the operations go out of scope. */
+	/* Stops the threads that read, before the operations go out of scope. */
 	api_stop_readings(&fixture->context);
 }
 

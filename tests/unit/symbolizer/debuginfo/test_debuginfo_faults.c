@@ -24,7 +24,7 @@ static void an_interrupted_upload_is_removed(void **state)
 	assert_int_equal(count_leftovers(*state), 0);
 	(void)debuginfo_store_free(store);
 
-	/* The state after a crash. */
+	/* A crash leaves such a file. */
 	leftover = write_file_in(*state, "debuginfo-upload-AbCdEf", "x", 1);
 	store = open_debuginfo_at(*state, &system_clock);
 	assert_int_equal(count_leftovers(*state), 0);

@@ -151,7 +151,7 @@ static const struct {
 	{ spoil_named_key, "named_frames[0].key" },
 };
 
-/* Of format 2. */
+/* Fields that only format 2 has. */
 SPOIL(type_name, m->event_types[1]->name = 0)
 SPOIL(type_unit, m->event_types[0]->unit = 99)
 SPOIL(type_kind, m->event_types[1]->kind = EVENT_VALUE_KIND_END)

@@ -77,7 +77,7 @@ static inline char *chain_at(const struct compiled *compiled, uint64_t elf_addr)
 	return (char *)text.data;
 }
 
-/* Whether a function with this display name has code. */
+/* Returns whether a function with this display name has code. */
 static inline bool has_function(const struct compiled *compiled, const char *name)
 {
 	const struct symbol_file_info *info = symbol_file_info(compiled->file);

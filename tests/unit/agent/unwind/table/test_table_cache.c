@@ -62,7 +62,7 @@ static struct table_cache *open_cache(const char *folder, uint64_t max_bytes, ui
 	return cache;
 }
 
-/* 1: kept; 0: too large; negative errno. */
+/* Returns 1 if kept, 0 if too large, or a negative errno. */
 static int store(struct table_cache *cache, const struct hash128 *key,
 		 const struct unwind_table *table)
 {

@@ -13,7 +13,7 @@
 
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Of batch_at(). */
+/* Number of rows in a batch of batch_at(). */
 #define ROWS_OF_BATCH 3
 #define SUM_OF_BATCH  7
 

@@ -33,7 +33,7 @@ static void a_clock_that_jumps_ahead_is_in_doubt_also_after_a_restart(void **sta
 		trusted_clock_check(&restarted, &clock.clock, *state);
 		assert_int_equal(trusted_clock_now(&restarted, &clock.clock), NOON);
 	}
-	/* It is set right. */
+	/* The server's clock is set right. */
 	trusted_clock_load(&trusted, *state);
 	clock.wall_ns = NOON + HOUR_NS;
 	trusted_clock_check(&trusted, &clock.clock, *state);

@@ -88,7 +88,7 @@ static const struct misdeed {
 	{ "lies", lie, false, HELPER_REFUSED, "   " },
 };
 
-/* Whether the helper has no descriptor and no variable of the server. */
+/* Returns whether the helper has no descriptor and no variable of the server. */
 static bool has_nothing_of_the_server(void)
 {
 	for (int fd = TABLE_HELPER_FIRST_UNUSED_FD; fd < 256; fd++) {

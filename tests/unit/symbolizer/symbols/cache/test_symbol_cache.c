@@ -195,7 +195,7 @@ static const char split_c[] = "volatile int sink;\n"
 			      "static inline int twice(int n) { return sink * n; }\n"
 			      "int work(int n) { return twice(n) + 1; }\n";
 
-/* Whether the table has an inlined function @name. */
+/* Returns whether the table has an inlined function @name. */
 static bool has_inlined(struct symbol_cache *cache, const struct executable_id *id,
 			const char *name)
 {

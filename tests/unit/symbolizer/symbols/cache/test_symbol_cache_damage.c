@@ -3,8 +3,8 @@
 
 #include "tests/unit/symbolizer/symbols/cache/symbol_cache_fixture.h"
 
-/* A helper that was taken over: it reports success but writes rubbish. Its constructor runs before
- * that of table_helper.c. */
+/* Acts as a helper that a hostile file has taken over: it reports success but writes an invalid
+ * table. Its constructor runs before that of table_helper.c. */
 __attribute__((constructor(101))) static void write_rubbish_if_run_as_liar(int argc, char **argv)
 {
 	const struct table_helper_report report = { .magic = TABLE_HELPER_MAGIC };

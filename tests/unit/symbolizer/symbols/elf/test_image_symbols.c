@@ -42,7 +42,7 @@ static bool parse_nm_line(const char *line, struct nm_symbol *symbol)
 	return strchr("tTwWi", type) && symbol->size > 0;
 }
 
-/* Whether a symbol @name in nm's output has the address in its range. */
+/* Returns whether a symbol @name in nm's output has the address in its range. */
 static bool nm_knows(const char *nm, const char *name, uint64_t elf_addr)
 {
 	struct nm_symbol symbol;

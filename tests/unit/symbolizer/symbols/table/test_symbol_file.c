@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookups in the flat form, and that a damaged or hostile table is refused. */
+/* Tests lookups in the flat form of a table, and that damaged and hostile tables are refused. */
 
 #include <inttypes.h>
 

@@ -187,7 +187,7 @@ static void the_chosen_share_of_user_executables_is_the_hosts_own(void **state)
 	assert_true(executable_id_equal(&a.executables[0].id, &captured->executables[0].id));
 	assert_false(executable_id_equal(&a.executables[1].id, &captured->executables[1].id));
 	assert_false(executable_id_equal(&a.executables[1].id, &b.executables[1].id));
-	/* It stays the same on the host. */
+	/* In later batches of the same host, the executable has the same identity. */
 	b = decode_batch(replayed, &host, 9, 0);
 	assert_true(executable_id_equal(&a.executables[1].id, &b.executables[1].id));
 }
@@ -226,7 +226,7 @@ static void definitions_are_the_last_ones_before_a_place_of_the_capture(void **s
 	assert_int_equal(all.n_series, 3);
 	assert_int_equal(all.n_stacks, 3);
 	assert_int_equal(all.n_named_frames, 1);
-	/* It covers no time. */
+	/* A message of definitions covers no time. */
 	assert_int_equal(all.opened_wall_ns, all.closed_wall_ns);
 }
 

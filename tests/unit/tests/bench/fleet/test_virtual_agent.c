@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test is the server: it decodes what the agent sends, and answers.
+ * The test acts as the server: it decodes the requests of the agent, and answers them.
  */
 #include "tests/support/unit.h"
 
@@ -15,7 +15,7 @@ struct conversation {
 	struct virtual_agent agent;
 	struct virtual_agent_start start;
 	struct arena *arena, *scratch;
-	struct batch batch; /* what the agent sent last */
+	struct batch batch; /* the last batch that the agent sent */
 };
 
 static void begin(struct conversation *talk, size_t position, unsigned int retry_pct)
