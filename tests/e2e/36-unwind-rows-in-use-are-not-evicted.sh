@@ -3,6 +3,8 @@
 #
 # A program that runs all the time keeps its unwind rows in the BPF maps, while short-lived programs need more space for
 # rows than there is.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 need_tools gdb clang node perl
 

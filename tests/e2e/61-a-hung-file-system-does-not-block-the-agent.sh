@@ -5,6 +5,8 @@
 # file blocks in the kernel, and no signal ends it. Two other programs have their command line and a stack in such a file.
 # Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock. Its holder
 # blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -56,7 +58,7 @@ cpu_before=$(cpu_time_us "$workload_pid")
 sleep_until $((from + 10))
 cpu_after=$(cpu_time_us "$workload_pid")
 wait_for_coverage $((from + 12))
-fetch_profile "$work/shares.json" shares "$from" $((from + 9))
+fetch_profile "$work/shares.json" shares "$from" $((from + 9)) "{\"tag_filter\": \"process_id = $workload_pid\"}"
 cpu=$((cpu_after - cpu_before))
 expect_near "microseconds of the program that does not hang" "$(total_of "$work/shares.json")" "$cpu" \
 	"$(cpu_tolerance "$cpu" 10)"

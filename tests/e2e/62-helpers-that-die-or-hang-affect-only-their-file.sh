@@ -4,6 +4,8 @@
 # The test kills every helper as soon as it starts, or stops it, while new programs start. The agent keeps running, counts
 # the failures, and identifies new programs again afterwards. Stacks that were cut because the compiler of their unwind
 # table was killed become complete.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc
@@ -86,7 +88,7 @@ sleep_until $(($(now_s) + 2))
 to=$(now_s)
 cpu=$(($(cpu_time_us "$workload_pid") - cpu_before))
 wait_for_coverage $((to + 2))
-fetch_profile "$work/shares.json" shares "$from" $((to - 1))
+fetch_profile "$work/shares.json" shares "$from" $((to - 1)) "{\"tag_filter\": \"process_id = $workload_pid\"}"
 expect_near "microseconds of the busy program" "$(total_of "$work/shares.json")" "$cpu" \
 	"$(awk -v t="$(cpu_tolerance "$cpu" $((to - from)))" 'BEGIN { print t + 40000 }')"
 

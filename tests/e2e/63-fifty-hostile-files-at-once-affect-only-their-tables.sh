@@ -3,6 +3,8 @@
 #
 # Fifty programs with damaged call frame information start at once, beside a program that the agent already knows. The
 # shares and the CPU time of that program stay right. The agent counts compilers that crash, and stops on SIGTERM.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3

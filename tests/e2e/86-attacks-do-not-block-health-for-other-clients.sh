@@ -4,6 +4,8 @@
 # One client attacks the server in twenty-three ways (tests/e2e/attacks/attacks.py), with a small and with the default limit
 # of connections. Another client always gets answers of /healthz, all answers follow the API's contract, and the server's
 # memory stays within a limit. The log has tables of the answers and of the slowest health checks.
+#
+# This test runs beside others.
 . "$(dirname "$0")/lib.sh"
 need_tools curl objcopy python3 readelf sha256sum zstd
 
