@@ -8,8 +8,8 @@
  *          the callback reads the page and continues from the frame where unwinding stopped. No
  *          user code has run in between, so the stack is still that of the tick, and so are the
  *          sample's time and its kernel part.
- *   TOUCH  all kernels, and with DEFER where no slot is free. The agent is asked to read the page,
- *          so that later samples find it. This sample is submitted with the frames that it has.
+ *   TOUCH  all kernels; also used by DEFER if no slot is free. The program asks the agent to read
+ *          the page, so that later samples find it. This sample is submitted as it is.
  *   LEAVE  all kernels. The stack ends at the absent page.
  *
  * A tick whose sample is in a slot counts as sampled: the sample leaves the slot only through the
@@ -71,7 +71,7 @@ struct {
 
 struct abi_deferred deferred = {};
 
-/* Direct-mapped. An entry is a mark of process, page, time and enum known. */
+/* Direct-mapped. An entry is a hash of process, page, time and enum known (page_mark()). */
 __u64 known_pages[KNOWN_SLOTS] = {};
 
 /*
@@ -145,7 +145,8 @@ static __always_inline void note_known(const struct sample *sample, enum known s
 _Static_assert(KNOWN_SLOTS == 1 << 8, "the mark's highest byte is its slot");
 
 /*
- * For code that an interrupt may interrupt: a plain addition could lose what the interrupt counts.
+ * Adds 1 to a counter in code that a tick may interrupt. A plain addition would lose an increment
+ * that the tick makes between its load and its store.
  */
 static __always_inline void count_preemptible(enum abi_counter id)
 {
@@ -180,9 +181,9 @@ struct finishing {
 };
 
 /*
- * Runs without interrupts, as at a tick: ticks would otherwise interrupt unwinding and submitting
- * and corrupt the counters. It also keeps unwind tables in place, because the agent waits for a
- * grace period of RCU.
+ * Continues unwinding with interrupts off, as at a tick. A tick that interrupts unwinding or
+ * submitting would corrupt the counters. With interrupts off the unwind tables also stay in place,
+ * because the agent waits for a grace period of RCU before it removes one.
  */
 static __always_inline void unwind_further(struct sample *sample)
 {
@@ -193,7 +194,9 @@ static __always_inline void unwind_further(struct sample *sample)
 	bpf_local_irq_restore(&flags);
 }
 
-/* Preemption alone does not count as waiting: on a busy host it takes longer than any disk. */
+/*
+ * Preemption does not count as waiting, because on a busy host it may last longer than a disk read.
+ */
 static __always_inline bool waited_too_long(const struct finishing *finishing)
 {
 	return kernel_read(current_task(), nvcsw) != finishing->n_waits &&
@@ -232,8 +235,8 @@ static __always_inline bool is_at_interrupted_pc(const struct deferred_sample *w
 }
 
 /*
- * Runs in the sampled thread. A stack without unwind tables can be copied: the pages that were
- * absent may lead to another executable.
+ * Runs in the sampled thread. Sends the stack, or a copy of it if unwind tables are missing: frames
+ * on the pages that were absent may be in an executable that had no frame in the stack before.
  */
 static __always_inline int deliver(struct sample *sample)
 {
@@ -274,13 +277,15 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	if (__sync_val_compare_and_swap(state_of(slot), ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE,
 					ABI_DEFERRED_BUSY) !=
 	    (ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE)) {
-		/* The sweep has taken the sample, now or before. */
+		/* hearth_sweep_deferred has submitted the sample, or is submitting it now. */
 		__sync_fetch_and_and(state_of(slot), ~ABI_DEFERRED_DUE);
 		return 0;
 	}
 	finish(waiting);
 	if (deliver(&waiting->sample)) {
-		/* No room: the agent, which is about to make some, has it submitted. */
+		/*
+		 * The ring buffer is full. The agent empties it and then has the sweep submit this.
+		 */
 		*since_of(slot) = 0;
 		__sync_lock_test_and_set(state_of(slot), ABI_DEFERRED_WAITING);
 	} else {
@@ -357,8 +362,8 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 }
 
 /*
- * Whether the thread exits or executes another program. Its stack is then lost, or will be when its
- * task work runs.
+ * Whether the thread exits or executes another program. Its user stack is then gone, or will be
+ * gone when its task work runs.
  */
 static __always_inline bool is_leaving(const struct sample *sample)
 {
@@ -370,8 +375,9 @@ static __always_inline bool is_leaving(const struct sample *sample)
 }
 
 /*
- * Whether unwinding stopped at a page that can perhaps be read in another way. Without mappings and
- * tables the address is a guess, and the agent gets a copy of the stack instead.
+ * Whether unwinding stopped at a page that the thread or the agent may be able to read. If mappings
+ * or unwind rows are missing, the address may be wrong, and the agent gets a copy of the stack
+ * instead.
  */
 static __always_inline bool may_become_readable(const struct sample *sample)
 {

@@ -22,14 +22,15 @@
 #include "common/event_type.h"
 
 /*
- * Younger waits are left to random capture: busy threads are in a wait at any moment, and hardly
- * any of these waits is worth a visit.
+ * The walk does not visit waits that are younger than this. Their stacks are captured randomly when
+ * they begin. A busy thread nearly always is in some short wait, and visiting each would take much
+ * CPU time.
  */
 #define MIN_AGE_NS 10000000ULL
 
 /*
- * If no memory can be read, the captured stack of another wait at the same site is better, unless
- * this wait lasts this long.
+ * The minimum on kernels on which the walk cannot read memory. There the stack that was captured
+ * for another wait at the same site is better than the innermost frame that the walk finds.
  */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
@@ -338,7 +339,7 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	waits = make_waits(task);
 	if (!waits)
 		return 0;
-	/* The thread is older than its state: run-queue time up to now is not part of any wait. */
+	/* The thread existed before its state: its run-queue time up to now belongs to no wait. */
 	if (waits->run_delay_ns == 0)
 		waits->run_delay_ns = run_delay_ns(task);
 	begin_throttled(waits, task);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the events of libyaml's parser in the only valid order, and stops at the first other event.
- * A text such as "[::1]:20416" begins like a list but is none.
+ * A text such as "[::1]:20416" begins like a list but is not a list.
  */
 
 #include "common/config_printed.h"

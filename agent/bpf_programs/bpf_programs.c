@@ -39,7 +39,7 @@ struct bpf_programs {
 	struct map_memory map_memory;
 	struct record_ring *samples;
 	struct record_ring *absent_pages;
-	int ring_fd; /* an epoll that watches both rings */
+	int ring_fd; /* an epoll descriptor that watches both ring buffers */
 	size_t n_possible_cpus;
 	/*
 	 * [ABI_COUNTER_COUNT][n_possible_cpus]: the counters at the last
@@ -188,8 +188,8 @@ static int open_rings(struct bpf_programs *programs)
 }
 
 /*
- * EACCES: the verifier refused a program, which also happens to root. EPERM: a permission is
- * missing.
+ * Logs why the kernel refused the programs. EACCES: the verifier refused a program, which may also
+ * happen to root. EPERM: the process lacks a permission.
  */
 static int explain_refusal(int r)
 {
@@ -354,7 +354,9 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument,
 		    .ctx_size_in = sizeof(argument));
 
-	/* Nearly always this is a look into shared memory, without a system call. */
+	/*
+	 * Usually no sample is deferred, so this only reads shared memory, without a system call.
+	 */
 	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
 	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred),
 				   &options) < 0)

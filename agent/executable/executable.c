@@ -19,7 +19,10 @@ static bool is_this_executable(int fd, const struct executable *executable)
 
 	if (file_identity_read(fd, &identity) != 1)
 		return false;
-	/* After a build-ID conflict, the ID of the executable is not the one in its notes. */
+	/*
+	 * The content decides, because after a build-ID conflict the ID differs from the file's
+	 * note.
+	 */
 	same = hash128_equal(&identity.content, &executable->content);
 	file_identity_release(&identity);
 	return same;

@@ -39,7 +39,7 @@ struct executable {
 	struct executable_id id;
 	struct hash128 content; /* executable_content.h; zero for the kernel and its modules */
 	bool is_trusted;        /* seen in a file that only root can write */
-	/* a trusted file took over its identity: no further mapping becomes this executable */
+	/* a trusted file now has this identity, so no further mapping gets this executable */
 	bool is_superseded;
 	char *name; /* base name of the file, "[kernel]", module name, "[vdso]" */
 	struct load_segment *segments; /* empty: could not be read (the process had ended) */
@@ -47,8 +47,8 @@ struct executable {
 	uint64_t first_sent_sequence; /* first batch that carried the definition; 0: none */
 	unsigned int references;
 	/*
-	 * The mapping it was last seen in. Uploads read the file through /proc/PID/map_files, else
-	 * through /proc/PID/root + path.
+	 * The fields source_...: the mapping in which the executable was last seen. Uploads read
+	 * the file through /proc/PID/map_files, else through /proc/PID/root + path.
 	 */
 	bool source_is_trusted;    /* only root can write that file */
 	uint64_t source_looked_ns; /* when source_pid was last checked to be alive */
@@ -112,7 +112,10 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t start, uint64_t end,
 				   struct executable **ret_executable);
 
-/* Registers the kernel image (must be first: number 1) and its modules. */
+/*
+ * Adds the kernel image and its modules. Must be called before anything else is added, because the
+ * image must get number 1.
+ */
 struct kernel_layout;
 int executable_cache_add_kernel(struct executable_cache *cache, const struct kernel_layout *layout);
 
@@ -124,21 +127,26 @@ struct executable *executable_cache_by_id(struct executable_cache *cache,
 void executable_ref(struct executable *executable);
 void executable_unref(struct executable_cache *cache, struct executable *executable);
 
-/* Marks every definition first sent after this batch as not sent (0: all definitions). */
+/*
+ * Marks each executable whose definition was first sent after batch @acknowledged_sequence as not
+ * sent, so that it is sent again. 0: all executables.
+ */
 void executable_cache_forget_sendings(struct executable_cache *cache,
 				      uint64_t acknowledged_sequence);
 
-/* Number of files removed from the index while their executables were in use, to make room. */
+/*
+ * Number of files that were evicted from the index of files although their executables are in use.
+ */
 uint64_t executable_cache_files_evicted(const struct executable_cache *cache);
 
 size_t executable_cache_count(const struct executable_cache *cache);
 
-/* Number of files with the build-ID of another content. */
+/* Number of files with the build-ID of an executable that has a different content. */
 uint64_t executable_cache_id_conflicts(const struct executable_cache *cache);
 
 /*
- * Number of executables whose identity a trusted file took over. When it rises, the owner of
- * mappings has to identify those of superseded executables again.
+ * Number of superseded executables. When it rises, the process table must identify the mappings of
+ * these executables again.
  */
 uint64_t executable_cache_n_superseded(const struct executable_cache *cache);
 

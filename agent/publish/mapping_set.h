@@ -31,6 +31,8 @@ int mapping_set_fill(struct mapping_set *set, const struct process_mappings *fro
 
 uint32_t mapping_set_n_chunks(const struct mapping_set *set);
 
-/* Makes chunk @index of the set, or with ABI_DIRECTORY its directory. @number: of the set. */
+/*
+ * Fills chunk @index of the set, or its directory if @index is ABI_DIRECTORY. @number: set number.
+ */
 void mapping_set_chunk(const struct mapping_set *set, uint32_t number, uint32_t index,
 		       struct abi_mapping_chunk *ret_chunk);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Converts addresses that the kernel side could not convert to (object, address): addresses of
- * processes that it did not know yet, of kernel modules, and of code that the kernel generated at
- * run time (BPF JIT, trampolines), which becomes a code object.
+ * Converts the addresses that the BPF programs could not convert to (object, address): addresses in
+ * processes that were not in the maps yet, in kernel modules, and in code that the kernel generated
+ * at run time (BPF JIT, trampolines). Such code becomes a code object.
  */
 
 #include "agent/executable/kernel_layout.h"
@@ -21,8 +21,9 @@ int frame_resolver_new(struct process_table *processes, struct executable_cache 
 struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver);
 
 /*
- * Converts @frames[n_kernel + n_user], leaf first, to @ret_frames. Returns their number, which is
- * smaller if the stack leaves executable memory; then *ret_cut is set.
+ * Converts @frames[n_kernel + n_user], leaf first, to @ret_frames. If an address is not in
+ * executable memory, cuts the stack there and sets *ret_cut. Returns the number of frames in
+ * @ret_frames.
  */
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
 			      const struct abi_sample *sample, const struct abi_frame *frames,
@@ -34,7 +35,7 @@ int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, co
 /* Must be called when the modules of the layout have changed. */
 void frame_resolver_forget_code(struct frame_resolver *resolver);
 
-/* Number of symbols and objects of run-time code that were dropped: there are too many. */
+/* Number of symbols and code objects of run-time code that were dropped to limit the memory. */
 uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver);
 
 /* The code objects to which converted frames refer. */

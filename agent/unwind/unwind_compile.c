@@ -77,7 +77,7 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 
 /* ---- all sources of rows --------------------------------------------------------------------- */
 
-/* 1: it is a Go program, and rows were added; 0: it is none. */
+/* 1: the file is a Go program, and rows were added; 0: it is not a Go program. */
 static int add_go(const struct elf_file *elf, const struct unwind_dialect *dialect,
 		  struct unwind_builder *builder)
 {
@@ -90,8 +90,9 @@ static int add_go(const struct elf_file *elf, const struct unwind_dialect *diale
 }
 
 /*
- * The file's own descriptions. .eh_frame is added first, so that it wins. Go's table is preferred
- * to Go's .debug_frame, because only the table describes frame pointers and switches of stacks.
+ * Adds the rows that the file itself describes. If two sources describe the same code, the builder
+ * keeps the rows that were added first, so .eh_frame comes first. Go's table is preferred to Go's
+ * .debug_frame, because only the table describes frame pointers and switches of stacks.
  */
 static int add_described(const struct elf_file *elf, const struct unwind_dialect *dialect,
 			 struct unwind_builder *builder, bool *ret_is_go)
@@ -112,9 +113,9 @@ static int add_described(const struct elf_file *elf, const struct unwind_dialect
 }
 
 /*
- * The first instructions of a program are its outermost frame. A dynamic loader's are hand-written
- * and have no call frame information. The row ends at a multiple of 16 bytes from the entry, where
- * the next function may begin.
+ * Adds a row that ends the stack at the code of the entry point, because that code has no caller,
+ * and because a dynamic loader's entry code is hand-written without call frame information. The
+ * row covers ENTRY_BYTES, less if the segment ends before.
  */
 static int add_program_entry(const struct elf_file *elf, struct unwind_builder *builder)
 {
@@ -161,7 +162,10 @@ static int add_all(const struct elf_file *elf, const struct unwind_options *opti
 	return x86_code_add_missing(elf, is_go, builder);
 }
 
-/* 1: compiled; 0: it has to be compiled again with dialect.follows_kept. */
+/*
+ * 1: compiled; 0: a CFA is computed from the kept register (cfi_program.h), so the caller must
+ * compile the file again with dialect.follows_kept.
+ */
 static int compile_as(const struct elf_file *elf, const struct unwind_options *options,
 		      const struct unwind_dialect *dialect, struct unwind_table *ret_table,
 		      struct unwind_table_stats *ret_stats)
@@ -193,7 +197,10 @@ int unwind_table_compile(const struct elf_file *elf, const struct unwind_options
 		*ret_stats = (struct unwind_table_stats){};
 		return 0;
 	}
-	/* Following the kept register costs rules and rows, and few executables need it. */
+	/*
+	 * First without the kept register: following it takes more rules and rows, and few
+	 * executables need it.
+	 */
 	r = compile_as(elf, options, &dialect, ret_table, ret_stats);
 	if (r == 0) {
 		dialect.follows_kept = true;

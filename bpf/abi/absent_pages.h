@@ -12,8 +12,8 @@ enum abi_absent_pages {
 	ABI_ABSENT_PAGES_LEAVE, /* the stack ends at the page */
 	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that later samples find it */
 	/*
-	 * the sampled thread reads the page before it returns to user mode, for this sample; else
-	 * as TOUCH
+	 * the sampled thread reads the page before it returns to user mode and completes this
+	 * sample; if no slot is free, as TOUCH
 	 */
 	ABI_ABSENT_PAGES_DEFER,
 };

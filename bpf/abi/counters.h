@@ -14,7 +14,7 @@
 	X(TICKS_SAMPLED,        "ticks with a sample that is in the ring buffer, or deferred")     \
 	X(TICKS_RING_FULL,      "ticks with a sample that did not fit into the ring buffer: lost") \
 	X(TICKS_FAILED,         "ticks that could not be sampled for another reason: lost")        \
-	X(TICKS_SKIPPED,        "ticks of these for which the kernel skipped the perf event")      \
+	X(TICKS_SKIPPED,        "ticks handled by hearth_on_timer: the perf event was skipped")    \
 	X(TICKS_NS,             "time spent on samples of ticks")                                  \
 	X(STACKS_FULL,          "samples with their frames")                                       \
 	X(STACKS_SEEN,          "samples with the hash of their stack only")                       \
@@ -36,21 +36,21 @@
 	X(NO_TABLE,             "frames without resident unwind rows, in stacks not copied")       \
 	X(ROWS_MISSING,         "stacks that needed unwind rows which are not resident")           \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
-	X(DEFERRED_SCHEDULED,   "samples with absent pages, left to their thread to finish")       \
-	X(DEFERRED_WHOLE,       "of them: no page was absent any longer")                          \
-	X(DEFERRED_CUT,         "of them: still cut, the page cannot be read")                     \
-	X(DEFERRED_GONE,        "of them: the thread had left the sampled code")                   \
-	X(DEFERRED_LATE,        "of them: the thread did not return to user mode in time")         \
+	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
+	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \
+	X(DEFERRED_CUT,         "deferred samples still cut: a page cannot be read")               \
+	X(DEFERRED_GONE,        "deferred samples whose thread had left the sampled code")         \
+	X(DEFERRED_LATE,        "deferred samples whose thread did not return to user mode in time")\
 	X(DEFERRED_NO_SLOT,     "samples with absent pages for which no slot was free")            \
 	X(DEFERRED_PAGES,       "pages that threads faulted in for their samples")                 \
 	X(TOUCH_LOST,           "absent pages that did not fit into their ring buffer")            \
 	X(OFF_CPU_SWITCHES,     "context switches")                                                \
-	X(OFF_CPU_CAPTURED,     "waits with a stack that was taken when they began")               \
-	X(OFF_CPU_THINNED,      "waits without a stack: other waits like them stand for them")     \
-	X(OFF_CPU_WALKED,       "waits with a stack that a walk took while they went on")          \
+	X(OFF_CPU_CAPTURED,     "waits with a stack that was captured when they began")            \
+	X(OFF_CPU_THINNED,      "waits without a stack, represented by waits of the same site")    \
+	X(OFF_CPU_WALKED,       "waits with a stack that a walk copied before they ended")         \
 	X(OFF_CPU_IN_FILE,      "waits whose stack a walk did not read: mapping of a file")        \
 	X(OFF_CPU_USERFAULT,    "waits whose stack a walk did not read: userfaultfd")              \
-	X(OFF_CPU_BUSY,         "waits left to the next walk: mappings were being changed")        \
+	X(OFF_CPU_BUSY,         "waits that a walk skipped: mappings were being changed")          \
 	X(OFF_CPU_LEFT_OUT,     "waits of processes that off_cpu.regex excludes")                  \
 	X(OFF_CPU_NO_USER,      "waits without a user frame: not counted")                         \
 	X(OFF_CPU_UNREADY,      "waits of threads that have no data yet: not counted")             \
@@ -60,10 +60,10 @@
 	X(OFF_CPU_UNSEEN,       "ends of waits that the kernel did not report: inferred")          \
 	X(OFF_CPU_LOST,         "waits that did not fit into the ring buffer: lost")               \
 	X(OFF_CPU_LOST_NS,      "time of these waits")                                             \
-	X(OFF_CPU_UNSENT_NS,    "time of thinned waits whose thread ended before it was sent")     \
+	X(OFF_CPU_UNSENT_NS,    "unsent time of thinned waits of threads that ended")              \
 	X(OFF_CPU_QUEUED_NS,    "part of OFF_CPU_WAITED_NS: from being woken to running")          \
 	X(OFF_CPU_PREEMPTED_NS, "run-queue time of threads that did not wait before")              \
-	X(OFF_CPU_THROTTLED_NS, "part of both: the cgroup had used up its CPU time")               \
+	X(OFF_CPU_THROTTLED_NS, "part of QUEUED_NS and PREEMPTED_NS: the cgroup was throttled")    \
 	X(OFF_CPU_CAPTURE_NS,   "time spent on stacks of waits")
 /* clang-format on */
 

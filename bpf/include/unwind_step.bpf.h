@@ -10,8 +10,8 @@
 #include "common/frame.h"
 
 /*
- * Reads of the stack use a window: one copy contains adjacent frames, and a copy of 8 bytes costs
- * as much as one of some hundreds.
+ * Copies the words of the stack from @address on to sample->window. Adjacent frames are then read
+ * from the window. Copying 8 bytes takes as long as copying some hundreds.
  */
 static __noinline int read_window(struct sample *sample, __u64 address)
 {
@@ -42,7 +42,7 @@ static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64
 			return false;
 		offset = r == 0 ? address & 7 : 0;
 	}
-	if (offset & 7) /* no compiler aligns a stack like this */
+	if (offset & 7) /* rare: compilers align words on the stack to 8 bytes */
 		return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 	*ret_value = sample->window[(offset / sizeof(__u64)) % SAMPLE_WINDOW_WORDS];
 	return true;
@@ -97,9 +97,11 @@ static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp,
 }
 
 /*
- * The frame pointer leads to no caller. Only a row can mark a frame as the outermost one (_start
- * and the entry functions of threads and contexts have such rows). Code without rows often uses the
- * register for other values, among them 0. If the process is unknown, so is the reason.
+ * Ends the stack with a reason at a frame without a row whose frame pointer is 0. That does not
+ * show the end of the stack: only a row can mark a frame as the outermost one (_start and the entry
+ * functions of threads and contexts have such rows), and code without rows often uses the frame
+ * pointer register for other values, among them 0. If the process is unknown, its rows are unknown
+ * too, so the reason is STACK_CUT_UNKNOWN.
  */
 static __always_inline enum step stopped_without_row(struct sample *sample)
 {
@@ -210,7 +212,7 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
 #elif defined(__TARGET_ARCH_arm64)
-	/* It is between two words that could be read. */
+	/* Cannot fail: lr is saved between two words that were just read. */
 	(void)read_u64(sample, frame + SIGNAL_FRAME_LR, &registers->lr);
 #endif
 	sample->pc_is_exact = true;
@@ -304,8 +306,8 @@ static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
 }
 
 /*
- * Whether this frame is in the system call clone(), which has returned in the child. Only the
- * innermost frame can be.
+ * Returns whether this frame is in clone() or clone3(), after the system call returned in the
+ * child. The code that such a row covers calls nothing, so only the innermost frame can be there.
  */
 static __always_inline bool is_new_thread(const struct sample *sample,
 					  const struct abi_unwind_rule *rule)
@@ -354,8 +356,8 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp &&
 		 registers->fp < cfa)
 		/*
-		 * Otherwise fp already holds the caller's value: gcc's epilogues pop it before the
-		 * rows reflect that.
+		 * If the frame pointer is not within the frame, it already has the caller's value:
+		 * gcc's epilogues pop it a few instructions before the rows reflect that.
 		 */
 		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_REGISTER)
@@ -372,8 +374,8 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	/*
-	 * A caller's frame is above ours; the same CFA twice would never end. Leaf functions of
-	 * arm64 have no frame.
+	 * A caller's frame must be above this one, or the walk might never end. Only a leaf
+	 * function of arm64 may have the same CFA as its caller, because it has no frame.
 	 */
 	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
 	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
@@ -394,12 +396,13 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 #endif
 
 /*
- * Steps to the caller without a row. On arm64 the return address of a leaf function, and of any
- * function before and after its frame exists, is in the link register only: procedure linkage
- * tables, the vDSO, generated code. After a call, a function finds an address of its own code in
- * that register, but then it has a frame record. So in code that has no rows at all, an address in
- * the same mapping is taken as such. The signal trampoline of the vDSO has no rows since Linux 5.8;
- * its code identifies it.
+ * Steps to the caller without a row, by the frame pointer. On arm64 the return address of a leaf
+ * function, and of any function before it makes and after it removes its frame, is in the link
+ * register only; procedure linkage tables, the vDSO and generated code have such functions. After a
+ * call, the link register holds an address in the calling function itself, but that function has a
+ * frame record. So in code that has no rows at all, a link register with an address in the same
+ * mapping is ignored. The signal trampoline of the vDSO has no rows since Linux 5.8; its code
+ * identifies it.
  */
 static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
 {
@@ -429,8 +432,8 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 }
 
 /*
- * Frames after the first one with missing rows may be wrong, because the frame pointer may lead
- * anywhere.
+ * Counts the frame, and stores the address of the first frame with missing rows, for the agent to
+ * load. Later frames may be wrong, because the frame pointer may have any value.
  */
 static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
 {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Decides which waits have their stack captured, within a time budget per CPU, and gives the time
- * of the other waits to those with a stack (off_cpu.bpf.c).
+ * Decides for which waits the BPF program captures the stack, within a time budget per CPU, and
+ * reports the time of the other waits together with those that have a stack (off_cpu.bpf.c).
  */
 
 #include "bpf/include/off_cpu.bpf.h"
@@ -24,8 +24,8 @@
 #define SLICE_NS 10000000ULL
 
 /*
- * Bounds of the interval between two captures of one thread's site. Below the minimum, nothing
- * would be saved.
+ * Bounds of the interval between two captures at one site of one thread. An interval below the
+ * minimum would skip hardly any wait.
  */
 #define MIN_INTERVAL_NS 100000ULL
 #define MAX_INTERVAL_NS 10000000000ULL
@@ -73,7 +73,7 @@ static __always_inline void adjust_interval(struct capture_budget *budget, __u64
 				      ? RARE_INTERVAL_NS
 				      : interval_ns * 2;
 	else if (elapsed_ns > 100 * SLICE_NS)
-		interval_ns = 0; /* no switches for a while */
+		interval_ns = 0; /* the CPU had no context switches for a while */
 	else if (budget->spent_ns < may_spend_ns / 4 * 3)
 		interval_ns -= interval_ns / 8;
 	if (interval_ns < MIN_INTERVAL_NS)
@@ -157,8 +157,8 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 }
 
 /*
- * Sums the time of waits of this length class without a stack. With @all, of all classes: no wait
- * of the same class had a stack for a while.
+ * Sums the time of the waits without a stack: those of this length class, or with @all those of all
+ * classes. @all is set when no wait of the same class had a stack for FLUSH_NS.
  */
 static __always_inline void sum_others(struct wait_site *site, __u8 class, bool all,
 				       struct abi_wait *wait)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Machine code generated at run time, with frame pointers but without call frame information, between functions with call
-# frame information and no frame pointers. If generated code has zero in the frame pointer register, the stack is marked as
+# A program calls machine code that it generated at run time, with frame pointers but without call frame information. Its
+# callers and callees have call frame information and no frame pointers. Stacks are complete. If generated code has zero in the frame pointer register, the stack is marked as
 # incomplete, because its callers are unknown. The first function of a context (makecontext()) is a complete end of a stack.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.

@@ -6,7 +6,7 @@
 # Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock. Its holder
 # blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
 #
-# This test needs one CPU.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

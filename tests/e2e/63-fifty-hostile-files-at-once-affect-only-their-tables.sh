@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fifty programs with damaged call frame information start at once, beside a program that the agent already knows. The
-# shares and the CPU time of that program stay right. The agent counts compilers that crash, and stops on SIGTERM.
+# Fifty programs with damaged call frame information start at once, while the agent profiles another program. The CPU time
+# of that program, and the shares of its functions, stay right. The agent counts compilers that crash, and stops on SIGTERM.
 #
-# This test needs one CPU.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3

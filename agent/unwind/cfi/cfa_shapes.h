@@ -5,9 +5,9 @@
  * Reduces DWARF expressions in call frame information to the few shapes that a row of an unwind
  * table can hold.
  *
- * The unwinder has no DWARF machine, because compilers and the C library write only a handful of
- * shapes. Any other expression is CFA_SHAPE_UNKNOWN; its row becomes unsupported, and nothing is
- * guessed.
+ * The unwinder does not interpret DWARF expressions, because compilers and the C library write only
+ * a handful of shapes. Any other expression is CFA_SHAPE_UNKNOWN, and its row becomes
+ * UNWIND_CFA_UNSUPPORTED.
  */
 
 #include "common/bytes.h"

@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * Interprets call frame instructions (DWARF 5 §6.4.2): a program of a few bytes per function, which
- * defines rules for address ranges.
+ * Interprets call frame instructions (DWARF 5 §6.4.2). Each function has a few bytes of them, which
+ * define how to restore the caller's registers in each address range.
  *
- * It follows only the registers that a row can describe: the frame pointer, the return address,
- * whether the stack pointer has a rule other than the CFA, and one callee-saved register that CFAs
- * are computed from (x86-64: rbx). Instructions about other registers are read and ignored.
+ * The interpreter follows only the registers that a row of an unwind table can describe: the frame
+ * pointer, the return address, the stack pointer (only whether it has a rule other than the CFA),
+ * and the "kept" register, one callee-saved register from which some CFAs are computed (x86-64:
+ * rbx). It ignores instructions about other registers.
  */
 
 #include "agent/unwind/cfi/cfa_shapes.h"
 #include "common/elf/eh_pointer.h"
 
-/* Most nested remember_state instructions: compilers write 2 or 3. An FDE with more is lost. */
+/* Most nested remember_state instructions; compilers write 2 or 3. An FDE with more is refused. */
 #define CFI_MAX_REMEMBERED 32
 
 #define NO_REGISTER 0xff
@@ -24,7 +25,7 @@ struct cfi_machine {
 	uint8_t fp;
 	uint8_t sp;
 	uint8_t ra; /* the usual register or column of the return address */
-	/* a callee-saved register that CFAs are computed from beside sp and fp, or NO_REGISTER */
+	/* the kept register: besides sp and fp, CFAs may be computed from it; or NO_REGISTER */
 	uint8_t kept;
 };
 
@@ -84,8 +85,8 @@ struct cfi_program {
 };
 
 /*
- * @state is valid from @address to the next row's address, or to the end. A negative value stops
- * the program, which returns it.
+ * Receives one row: @state is valid from @address to the next row's address, or to the end of the
+ * FDE. If it returns a negative value, cfi_run() stops and returns that value.
  */
 typedef int (*cfi_row_function)(void *argument, uint64_t address, const struct cfi_state *state);
 

@@ -54,8 +54,8 @@ static void decode_move(const struct x86_encoding *encoding, uint8_t to, uint8_t
 }
 
 /*
- * 00 to 3f: add, or, adc, sbb, and, sub, xor, cmp. cmp writes nothing. In operations on bytes,
- * register 4 is ah, not rsp.
+ * Opcodes 00 to 3f: add, or, adc, sbb, and, sub, xor, cmp. cmp writes no register. Operations on
+ * bytes are ignored, because in them register 4 is ah, not rsp.
  */
 static void decode_arithmetic(const struct x86_encoding *encoding,
 			      struct x86_instruction *instruction)
@@ -70,7 +70,7 @@ static void decode_arithmetic(const struct x86_encoding *encoding,
 		wrote_register(instruction, encoding->rm);
 }
 
-/* 80, 81, 83: the same with an immediate. */
+/* Opcodes 80, 81 and 83: the operations of decode_arithmetic() with an immediate operand. */
 static void decode_immediate(const struct x86_encoding *encoding,
 			     struct x86_instruction *instruction)
 {
@@ -87,7 +87,7 @@ static void decode_immediate(const struct x86_encoding *encoding,
 		wrote_register(instruction, encoding->rm);
 }
 
-/* ff */
+/* Opcode ff: inc, dec, indirect calls and jumps, push of memory. */
 static void decode_group_5(const struct x86_encoding *encoding, struct x86_instruction *instruction)
 {
 	switch (encoding->reg & 7) {
@@ -165,7 +165,7 @@ static bool decode_stack_forms(const struct x86_encoding *encoding,
 	}
 }
 
-/* Calls, jumps, returns, and instructions that stop. False: it is another instruction. */
+/* Calls, jumps, returns, int3 and hlt. False: it is another instruction. */
 static bool decode_flow(const struct x86_encoding *encoding, uint64_t next,
 			struct x86_instruction *instruction)
 {
@@ -205,7 +205,7 @@ static void decode_lea(const struct x86_encoding *encoding, uint64_t next,
 	instruction->target = next + (uint64_t)encoding->displacement;
 }
 
-/* Whether the operand is eight bytes on the stack. */
+/* Whether the operand is a value of eight bytes on the stack. */
 static bool operand_is_of_stack(const struct x86_encoding *encoding)
 {
 	return !operand_is_register(encoding) && encoding->base == RSP &&

@@ -21,8 +21,8 @@
  */
 
 /* Addresses at which nothing else is mapped. */
-#define PLACE ((void *)UINT64_C(0x7e0000000000))
-#define PAGE  ((size_t)4096)
+#define CODE ((void *)UINT64_C(0x7e0000000000))
+#define PAGE ((size_t)4096)
 
 struct fixture {
 	char *folder;
@@ -48,7 +48,7 @@ static int setup(void **state)
 	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules,
 				    &fixture->observer, &fixture->table));
 	assert_ok(cpu_list_online(&cpus));
-	/* Without the permission it stays NULL, and the tests are skipped. */
+	/* Without permission for perf events, `events` becomes NULL and the tests are skipped. */
 	assert_ok(process_events_new(&fixture->events));
 	if (process_events_follow(fixture->events, cpus.items, cpus.count, NULL, NULL) < 0)
 		fixture->events = process_events_free(fixture->events);
@@ -62,7 +62,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 	void *folder = fixture->folder;
 
-	(void)munmap(PLACE, 64 * PAGE);
+	(void)munmap(CODE, 64 * PAGE);
 	process_events_free(fixture->events);
 	process_table_free(fixture->table);
 	executable_cache_free(fixture->executables);
@@ -71,8 +71,8 @@ static int teardown(void **state)
 	return temp_folder_teardown(&folder);
 }
 
-/* Applies all events so far. */
-static void hear(struct fixture *fixture)
+/* Applies all events that the kernel has written so far. */
+static void apply_events(struct fixture *fixture)
 {
 	const struct process_event *event;
 
@@ -81,7 +81,8 @@ static void hear(struct fixture *fixture)
 		assert_ok(process_table_apply(fixture->table, event));
 }
 
-static struct process *known(struct fixture *fixture, pid_t pid)
+/* Adds the process @pid to the table if it is not there yet. */
+static struct process *process_of(struct fixture *fixture, pid_t pid)
 {
 	struct process *process;
 	struct proc_stat stat;
@@ -92,21 +93,22 @@ static struct process *known(struct fixture *fixture, pid_t pid)
 	return process;
 }
 
+/* Skips the test without permission; else returns this process, with all events applied. */
 static struct process *begin(struct fixture *fixture)
 {
 	if (!fixture->events) {
 		print_message("perf events need root: skipped\n");
 		skip();
 	}
-	hear(fixture);
-	return known(fixture, getpid());
+	apply_events(fixture);
+	return process_of(fixture, getpid());
 }
 
 /* Small libraries have one segment: the first page of the file is also that of the text. */
-static void map_fd(int fd, void *place)
+static void map_fd(int fd, void *address)
 {
-	assert_ptr_equal(mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
-			 place);
+	assert_ptr_equal(mmap(address, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+			 address);
 }
 
 static void map_file(const char *path)
@@ -114,7 +116,7 @@ static void map_file(const char *path)
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	map_fd(fd, PLACE);
+	map_fd(fd, CODE);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -137,11 +139,11 @@ static struct executable_id id_of(const char *path)
 	return id;
 }
 
-static void assert_is(struct fixture *fixture, struct process *process, const void *place,
+static void assert_is(struct fixture *fixture, struct process *process, const void *address,
 		      const char *library)
 {
-	struct process_mapping *mapping =
-		process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)place + 16, 1);
+	struct process_mapping *mapping = process_table_mapping(
+		fixture->table, process, (uint64_t)(uintptr_t)address + 16, 1);
 	struct executable_id expected = id_of(library);
 
 	assert_non_null(mapping);
@@ -159,8 +161,8 @@ static void a_library_that_is_loaded_late_is_identified(void **state)
 	struct process *process = begin(fixture);
 
 	map_file(library_a);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
 }
 
 static void a_library_loaded_at_the_addresses_of_another_is_identified_anew(void **state)
@@ -172,9 +174,9 @@ static void a_library_loaded_at_the_addresses_of_another_is_identified_anew(void
 
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
 		map_file(libraries[i]);
-		hear(fixture);
-		assert_is(fixture, process, PLACE, libraries[i]);
-		assert_int_equal(munmap(PLACE, PAGE), 0);
+		apply_events(fixture);
+		assert_is(fixture, process, CODE, libraries[i]);
+		assert_int_equal(munmap(CODE, PAGE), 0);
 	}
 }
 
@@ -189,9 +191,9 @@ static void a_new_version_of_a_library_with_the_same_path_is_another_executable(
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		copy_file(versions[i], path);
 		map_file(path);
-		hear(fixture);
-		assert_is(fixture, process, PLACE, versions[i]);
-		assert_int_equal(munmap(PLACE, PAGE), 0);
+		apply_events(fixture);
+		assert_is(fixture, process, CODE, versions[i]);
+		assert_int_equal(munmap(CODE, PAGE), 0);
 	}
 }
 
@@ -203,18 +205,18 @@ static void a_scan_of_proc_detects_a_new_version_too(void **state)
 
 	copy_file(plain_a, path);
 	map_file(path);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, plain_a);
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, plain_a);
 	copy_file(plain_b, path);
 	map_file(path);
 	/* The events are lost: they are not applied. */
 	process_table_reread_mappings(fixture->table, process);
-	assert_is(fixture, process, PLACE, plain_b);
+	assert_is(fixture, process, CODE, plain_b);
 	process_table_reread_mappings(fixture->table, process);
-	assert_is(fixture, process, PLACE, plain_b);
-	assert_int_equal(munmap(PLACE, PAGE), 0);
+	assert_is(fixture, process, CODE, plain_b);
+	assert_int_equal(munmap(CODE, PAGE), 0);
 	process_table_reread_mappings(fixture->table, process);
-	assert_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1));
+	assert_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)CODE, 1));
 }
 
 static void a_mapped_file_that_was_replaced_or_deleted_keeps_its_identity(void **state)
@@ -237,11 +239,11 @@ static void a_mapped_file_that_was_replaced_or_deleted_keeps_its_identity(void *
 			copy_file(library_b, path);
 		else
 			assert_int_equal(unlink(path), 0);
-		hear(fixture);
-		assert_is(fixture, process, PLACE, cases[i].library);
+		apply_events(fixture);
+		assert_is(fixture, process, CODE, cases[i].library);
 		process_table_reread_mappings(fixture->table, process);
-		assert_is(fixture, process, PLACE, cases[i].library);
-		assert_int_equal(munmap(PLACE, PAGE), 0);
+		assert_is(fixture, process, CODE, cases[i].library);
+		assert_int_equal(munmap(CODE, PAGE), 0);
 	}
 }
 
@@ -257,10 +259,10 @@ static void code_in_a_memfd_is_identified_by_its_content(void **state)
 
 		assert_ok(file_read(libraries[i], &content));
 		assert_ok(write_all(fd, content.data, content.size));
-		map_fd(fd, PLACE);
-		hear(fixture);
-		assert_is(fixture, process, PLACE, libraries[i]);
-		assert_int_equal(munmap(PLACE, PAGE), 0);
+		map_fd(fd, CODE);
+		apply_events(fixture);
+		assert_is(fixture, process, CODE, libraries[i]);
+		assert_int_equal(munmap(CODE, PAGE), 0);
 	}
 }
 
@@ -269,12 +271,12 @@ static void code_moved_by_mremap_is_found(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
-	void *elsewhere = (uint8_t *)PLACE + 32 * PAGE;
+	void *elsewhere = (uint8_t *)CODE + 32 * PAGE;
 
 	map_file(library_a);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
-	assert_ptr_equal(mremap(PLACE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
+	assert_ptr_equal(mremap(CODE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
 			 elsewhere);
 	/* The maps are read at most once a second: this is a second later. */
 	assert_non_null(process_table_mapping(fixture->table, process,
@@ -290,14 +292,14 @@ static void anonymous_code_at_the_addresses_of_a_library_has_no_file(void **stat
 	const struct process_mapping *mapping;
 
 	map_file(library_a);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
-	assert_ptr_equal(mmap(PLACE, PAGE, PROT_READ | PROT_WRITE,
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
+	assert_ptr_equal(mmap(CODE, PAGE, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-			 PLACE);
-	assert_int_equal(mprotect(PLACE, PAGE, PROT_READ | PROT_EXEC), 0);
-	hear(fixture);
-	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
+			 CODE);
+	assert_int_equal(mprotect(CODE, PAGE, PROT_READ | PROT_EXEC), 0);
+	apply_events(fixture);
+	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)CODE, 1);
 	assert_true(!mapping || !mapping->executable);
 }
 
@@ -315,44 +317,43 @@ static void map_large(const char *path, struct fixture *fixture)
 	fd = open(copy, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_ptr_equal(
-		mmap(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
-		PLACE);
+		mmap(CODE, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), CODE);
 }
 
-static void *page_of_place(size_t number)
+static void *page_of_code(size_t number)
 {
-	return (uint8_t *)PLACE + number * PAGE;
+	return (uint8_t *)CODE + number * PAGE;
 }
 
 /* Replaces pages [@first, @first + @count) by memory with the same bytes, as for huge pages. */
 static void copy_to_memory(size_t first, size_t count)
 {
 	const size_t size = count * PAGE;
-	void *place = page_of_place(first);
+	void *address = page_of_code(first);
 	scoped_free void *bytes = malloc(size);
 
 	assert_non_null(bytes);
-	memcpy(bytes, place, size);
-	assert_ptr_equal(mmap(place, size, PROT_READ | PROT_WRITE,
+	memcpy(bytes, address, size);
+	assert_ptr_equal(mmap(address, size, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-			 place);
-	memcpy(place, bytes, size);
-	assert_int_equal(mprotect(place, size, PROT_READ | PROT_EXEC), 0);
+			 address);
+	memcpy(address, bytes, size);
+	assert_int_equal(mprotect(address, size, PROT_READ | PROT_EXEC), 0);
 }
 
 /* Does the same in memory elsewhere, and moves it to the addresses of the code: no event. */
 static void move_to_memory(size_t first, size_t count)
 {
 	const size_t size = count * PAGE;
-	void *place = page_of_place(first);
+	void *address = page_of_code(first);
 	void *elsewhere =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(elsewhere != MAP_FAILED);
-	memcpy(elsewhere, place, size);
+	memcpy(elsewhere, address, size);
 	assert_int_equal(mprotect(elsewhere, size, PROT_READ | PROT_EXEC), 0);
-	assert_ptr_equal(mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place),
-			 place);
+	assert_ptr_equal(mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address),
+			 address);
 }
 
 static void code_copied_to_memory_at_its_addresses_keeps_its_file(void **state)
@@ -362,15 +363,15 @@ static void code_copied_to_memory_at_its_addresses_keeps_its_file(void **state)
 
 	for (size_t looked_at = 0; looked_at < 2; looked_at++) {
 		map_file(library_a);
-		hear(fixture);
+		apply_events(fixture);
 		if (looked_at)
-			assert_is(fixture, process, PLACE, library_a);
+			assert_is(fixture, process, CODE, library_a);
 		copy_to_memory(0, 1);
-		hear(fixture);
-		assert_is(fixture, process, PLACE, library_a);
+		apply_events(fixture);
+		assert_is(fixture, process, CODE, library_a);
 		process_table_reread_mappings(fixture->table, process);
-		assert_is(fixture, process, PLACE, library_a);
-		assert_int_equal(munmap(PLACE, PAGE), 0);
+		assert_is(fixture, process, CODE, library_a);
+		assert_int_equal(munmap(CODE, PAGE), 0);
 	}
 }
 
@@ -380,14 +381,14 @@ static void code_copied_in_pieces_keeps_its_file(void **state)
 	struct process *process = begin(fixture);
 
 	map_large(library_a, fixture);
-	hear(fixture);
+	apply_events(fixture);
 	for (size_t i = 0; i < 3; i++)
 		copy_to_memory(i, 1);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
-	assert_is(fixture, process, page_of_place(2), library_a);
-	assert_int_equal(process_image_search(process, (uint64_t)(uintptr_t)PLACE)->end -
-				 (uint64_t)(uintptr_t)PLACE,
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
+	assert_is(fixture, process, page_of_code(2), library_a);
+	assert_int_equal(process_image_search(process, (uint64_t)(uintptr_t)CODE)->end -
+				 (uint64_t)(uintptr_t)CODE,
 			 3 * PAGE);
 }
 
@@ -397,11 +398,11 @@ static void a_copy_of_code_moved_to_its_addresses_keeps_its_file(void **state)
 	struct process *process = begin(fixture);
 
 	map_large(library_a, fixture);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
 	move_to_memory(0, 3);
 	process_table_reread_mappings(fixture->table, process);
-	assert_is(fixture, process, page_of_place(1), library_a);
+	assert_is(fixture, process, page_of_code(1), library_a);
 }
 
 /* No event has shown the mapping before; the file is mapped on both sides. */
@@ -411,7 +412,7 @@ static void code_copied_before_the_agent_started_has_the_file_mapped_on_both_sid
 
 	map_large(library_a, fixture);
 	copy_to_memory(1, 1);
-	assert_is(fixture, known(fixture, getpid()), page_of_place(1), library_a);
+	assert_is(fixture, process_of(fixture, getpid()), page_of_code(1), library_a);
 }
 
 static void other_code_at_the_addresses_of_copied_code_has_no_file(void **state)
@@ -419,29 +420,29 @@ static void other_code_at_the_addresses_of_copied_code_has_no_file(void **state)
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
 	const struct process_mapping *mapping;
-	uint8_t *last = (uint8_t *)PLACE + 3 * PAGE - 1;
+	uint8_t *last = (uint8_t *)CODE + 3 * PAGE - 1;
 
 	map_large(library_a, fixture);
-	hear(fixture);
+	apply_events(fixture);
 	copy_to_memory(0, 3);
-	hear(fixture);
-	assert_is(fixture, process, PLACE, library_a);
-	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	apply_events(fixture);
+	assert_is(fixture, process, CODE, library_a);
+	assert_int_equal(mprotect(CODE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	*last ^= 1;
-	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
-	hear(fixture);
-	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
+	assert_int_equal(mprotect(CODE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
+	apply_events(fixture);
+	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)CODE, 1);
 	assert_non_null(mapping);
 	assert_null(mapping->executable);
 	/* The copy was not complete when it was compared, so it is compared again. */
-	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(mprotect(CODE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	*last ^= 1;
-	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
-	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE,
+	assert_int_equal(mprotect(CODE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)CODE,
 				    10 * NSEC_PER_SEC);
-	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE,
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)CODE,
 				    20 * NSEC_PER_SEC);
-	assert_is(fixture, process, PLACE, library_a);
+	assert_is(fixture, process, CODE, library_a);
 }
 
 /* ---- other processes ---- */
@@ -489,7 +490,7 @@ static void map_in_child(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 ||
-	    mmap(PLACE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != PLACE)
+	    mmap(CODE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != CODE)
 		_exit(1);
 }
 
@@ -500,14 +501,14 @@ static void a_child_has_the_libraries_of_its_parent_until_it_replaces_them(void 
 	struct child heir, other;
 
 	map_file(library_a);
-	hear(fixture);
+	apply_events(fixture);
 	heir = start_child(do_nothing, NULL);
 	other = start_child(map_in_child, library_b);
-	hear(fixture);
-	assert_is(fixture, known(fixture, heir.pid), PLACE, library_a);
-	assert_is(fixture, known(fixture, other.pid), PLACE, library_b);
-	assert_is(fixture, process, PLACE, library_a);
-	assert_ptr_equal(known(fixture, heir.pid)->mappings, process->mappings);
+	apply_events(fixture);
+	assert_is(fixture, process_of(fixture, heir.pid), CODE, library_a);
+	assert_is(fixture, process_of(fixture, other.pid), CODE, library_b);
+	assert_is(fixture, process, CODE, library_a);
+	assert_ptr_equal(process_of(fixture, heir.pid)->mappings, process->mappings);
 	end_child(&heir);
 	end_child(&other);
 }
@@ -540,19 +541,20 @@ static void one_path_in_two_mount_namespaces_has_two_files(void **state)
 		copy_file(i == 0 ? library_a : plain_a, path);
 		map_file(path);
 		child = start_child(map_in_namespace, folder);
-		hear(fixture);
-		assert_is(fixture, known(fixture, child.pid), PLACE, i == 0 ? library_b : plain_b);
-		assert_is(fixture, process, PLACE, i == 0 ? library_a : plain_a);
+		apply_events(fixture);
+		assert_is(fixture, process_of(fixture, child.pid), CODE,
+			  i == 0 ? library_b : plain_b);
+		assert_is(fixture, process, CODE, i == 0 ? library_a : plain_a);
 		end_child(&child);
 	}
 }
 
 /* The mapping at an address of a process, after all events so far were applied. */
-static const struct process_mapping *mapping_at_place(struct fixture *fixture, pid_t pid)
+static const struct process_mapping *mapping_at_code(struct fixture *fixture, pid_t pid)
 {
-	hear(fixture);
-	return process_table_mapping(fixture->table, known(fixture, pid),
-				     (uint64_t)(uintptr_t)PLACE, 1);
+	apply_events(fixture);
+	return process_table_mapping(fixture->table, process_of(fixture, pid),
+				     (uint64_t)(uintptr_t)CODE, 1);
 }
 
 /* Runs a program from a memfd, as container runtimes run themselves. */
@@ -611,8 +613,8 @@ static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **st
 			usleep(1000);
 		assert_true(is_asleep_in_memfd(pid));
 		if (by_events)
-			hear(fixture);
-		process = known(fixture, pid);
+			apply_events(fixture);
+		process = process_of(fixture, pid);
 		/* The second time from /proc, as after a loss of events. */
 		if (by_events == 2)
 			process_table_reread_mappings(fixture->table, process);
@@ -621,7 +623,7 @@ static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **st
 		assert_true(executable_id_equal(&process->main_executable->id, &expected));
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
-		hear(fixture);
+		apply_events(fixture);
 	}
 }
 
@@ -634,7 +636,7 @@ static void an_exec_removes_all_mappings_of_the_program_before(void **state)
 
 	(void)begin(fixture);
 	map_file(library_a);
-	hear(fixture);
+	apply_events(fixture);
 	pid = fork();
 	if (pid == 0) {
 		execv("/bin/sleep", arguments);
@@ -649,10 +651,10 @@ static void an_exec_removes_all_mappings_of_the_program_before(void **state)
 		usleep(1000);
 	}
 	/* The kernel writes the event a moment after it has changed the program. */
-	mapping = mapping_at_place(fixture, pid);
+	mapping = mapping_at_code(fixture, pid);
 	for (int i = 0; i < 2000 && mapping; i++) {
 		usleep(1000);
-		mapping = mapping_at_place(fixture, pid);
+		mapping = mapping_at_code(fixture, pid);
 	}
 	assert_null(mapping);
 	assert_int_equal(kill(pid, SIGKILL), 0);

@@ -225,7 +225,7 @@ static void kernel_code_that_is_loaded_and_freed_is_reported(void **state)
 	close(program);
 	if (made_ns == 0) {
 		print_message(
-			"this kernel interprets BPF programs, which are no code then: skipped\n");
+			"this kernel interprets BPF programs, so they have no code: skipped\n");
 		skip();
 	}
 	assert_true(time_of_code(events, KERNEL_CODE_FREED, &start) > made_ns);
