@@ -32,8 +32,12 @@ guarded="
 POST   /v1/profile/ProfileTracing  read
 GET    /v1/flame                   read
 GET    /v1/top                     read
+GET    /v1/unresolved              read
 GET    /v1/services                read
+GET    /v1/processes               read
+GET    /v1/groups                  read
 GET    /v1/hosts                   read
+GET    /v1/fleet                   read
 POST   /v1/symbolize               read
 POST   /v1/ingest                  ingest
 PUT    /v1/debuginfo/$id           upload,ingest
@@ -42,6 +46,7 @@ POST   /v1/debuginfo/$id/uploads   upload,ingest
 PUT    /v1/debuginfo/$id/uploads/0 upload,ingest
 GET    /v1/debuginfo/$id/uploads/0 upload,ingest
 DELETE /v1/debuginfo/$id/uploads/0 upload,ingest
+GET    /v1/debuginfo/$id           read,upload
 GET    /v1/debuginfo/$id/status    read,upload
 POST   /v1/debuginfo/$id/check     admin
 GET    /buildid/$id/debuginfo      read
@@ -53,6 +58,10 @@ DELETE /v1/debuginfo/$id           admin
 GET    /metrics                    read
 "
 is_denied() { [ "$status" = 401 ] || [ "$status" = 403 ]; }
+
+# The table of routes also has the three paths below that need no token, and the pattern of the files of the web page.
+routes=$(grep -cE '^(STREAM_)?ROUTE\(' "$(dirname "$0")/../../symbolizer/api/routes.def")
+expect_equal "number of routes that need a token" "$(grep -c . <<<"$guarded")" $((routes - 4))
 
 count=0
 while read -r method path scopes; do
