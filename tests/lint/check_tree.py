@@ -66,6 +66,7 @@ MAY_INCLUDE = {
     "symbolizer/store/segment": ["common"],
     "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
+    "symbolizer/store/clickhouse": ["symbolizer/store", "common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/sqlite", "common"],
     "symbolizer/debuginfo/upstream": ["symbolizer/debuginfo", "common"],
