@@ -42,8 +42,7 @@ const char *answer_unit_name(const struct event_type_info *event)
 #define EVENT_ARENA_BYTES (64 * KIB)
 
 /* Describes an event type that only the store knows. Returns 1 if found, 0 if not. */
-static int find_stored_event(struct api_context *context, const char *name,
-			     struct answer_event *room, const struct profile_request *profile)
+static int find_stored_event(struct store_view *view, const char *name, struct answer_event *room)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct event_type_info found;
@@ -51,7 +50,7 @@ static int find_stored_event(struct api_context *context, const char *name,
 
 	r = arena_new(EVENT_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = store_find_event_type(context->store, profile->tenant, name, arena, &found);
+		r = store_find_event_type(view, name, arena, &found);
 	if (r <= 0)
 		return r;
 	(void)snprintf(room->name, sizeof(room->name), "%s", found.name);
@@ -62,7 +61,7 @@ static int find_stored_event(struct api_context *context, const char *name,
 	return 1;
 }
 
-int answer_find_event(struct api_context *context, const char *name, struct answer_event *room,
+int answer_find_event(struct store_view *view, const char *name, struct answer_event *room,
 		      struct profile_request *profile, char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	static const char known[] =
@@ -76,7 +75,7 @@ int answer_find_event(struct api_context *context, const char *name, struct answ
 		return 0;
 	/* A longer name cannot have been stored. */
 	if (strlen(name) <= MAX_EVENT_TEXT_BYTES)
-		r = find_stored_event(context, name, room, profile);
+		r = find_stored_event(view, name, room);
 	if (r < 0)
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "the sample store failed: %s",
 			       strerror(-r));
@@ -246,21 +245,33 @@ static void count_query(struct api_context *context, const struct profile_reques
 	}
 }
 
-int answer_query(struct api_context *context, const struct profile_request *request,
-		 struct tree **ret_tree, struct profile_stats *ret_stats,
-		 char ret_message[PROFILE_MESSAGE_SIZE])
+bool answer_open_view(struct api_context *context, const struct http_request *request,
+		      struct http_response *response, struct store_view **ret_view)
+{
+	int r = api_open_view(context, request, ret_view);
+
+	if (r == 0)
+		return true;
+	api_count(context, API_METRIC_STORE_ERRORS, 1);
+	(void)log_error_errno(r, "cannot read the sample store, answering with an error: %m");
+	http_response_error(response, 500, "the sample store failed: %s", strerror(-r));
+	return false;
+}
+
+int answer_query(struct api_context *context, struct store_view *view,
+		 const struct profile_request *request, struct tree **ret_tree,
+		 struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	const uint64_t refused = memory_budget_refused(context->memory);
 	struct profile_request in_unit = *request;
 	int r;
 
-	in_unit.memory = context->memory;
 	in_unit.value_unit = event_unit_divisor(profile_event(request)->unit);
 	in_unit.now_ns = clock_wall_ns(context->clock);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
-	r = profile_query(context->store, context->resolver, context->clock, &in_unit, ret_tree,
-			  ret_stats, ret_message);
+	r = profile_query(view, context->resolver, context->clock, &in_unit, ret_tree, ret_stats,
+			  ret_message);
 	r = answer_memory_error(context, r, refused, ret_message);
 	if (r > 0 && ret_stats->n_stacks_shortened > 0 &&
 	    memory_budget_refused(context->memory) != refused)
@@ -270,18 +281,18 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 	return r;
 }
 
-int answer_unresolved(struct api_context *context, const struct profile_request *request,
-		      struct arena *arena, struct unresolved_files *ret_files,
-		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+int answer_unresolved(struct api_context *context, struct store_view *view,
+		      const struct profile_request *request, struct arena *arena,
+		      struct unresolved_files *ret_files, struct profile_stats *ret_stats,
+		      char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	const uint64_t refused = memory_budget_refused(context->memory);
 	struct profile_request complete = *request;
 	int r;
 
 	complete.now_ns = clock_wall_ns(context->clock);
-	complete.memory = context->memory;
-	r = profile_unresolved(context->store, context->resolver, context->clock, &complete, arena,
-			       ret_files, ret_stats, ret_message);
+	r = profile_unresolved(view, context->resolver, context->clock, &complete, arena, ret_files,
+			       ret_stats, ret_message);
 	r = answer_memory_error(context, r, refused, ret_message);
 	count_query(context, request, ret_stats, r, ret_message);
 	return r;

@@ -57,11 +57,11 @@ struct answer_event {
 };
 
 /*
- * Sets type and event of @profile to those of the type with this name. @room stores the
- * description, so it must live as long as @profile. Returns 0; -EINVAL: there is no such type, or
- * another negative errno: the store failed. Both set the message.
+ * Sets type and event of @profile to those of the type with this name, which may be a handle of
+ * @view. @room stores the description, so it must live as long as @profile. Returns 0; -EINVAL:
+ * there is no such type, or another negative errno: the store failed. Both set the message.
  */
-int answer_find_event(struct api_context *context, const char *name, struct answer_event *room,
+int answer_find_event(struct store_view *view, const char *name, struct answer_event *room,
 		      struct profile_request *profile, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 /* Adds the figures as headers. */
@@ -82,12 +82,19 @@ int answer_tree(struct json_writer *json, const struct event_type_info *event, b
 		const struct tree *tree);
 
 /*
+ * api_open_view(). Returns false after logging a failure, counting it and filling @response with an
+ * error.
+ */
+bool answer_open_view(struct api_context *context, const struct http_request *request,
+		      struct http_response *response, struct store_view **ret_view);
+
+/*
  * Runs profile_query() in the unit of answers. Counts the query, and logs a failure of the store.
  * Returns the result of profile_query().
  */
-int answer_query(struct api_context *context, const struct profile_request *request,
-		 struct tree **ret_tree, struct profile_stats *ret_stats,
-		 char ret_message[PROFILE_MESSAGE_SIZE]);
+int answer_query(struct api_context *context, struct store_view *view,
+		 const struct profile_request *request, struct tree **ret_tree,
+		 struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 /*
  * Returns -ENOBUFS instead of @error, and writes the message, if a query failed because all queries
@@ -99,6 +106,7 @@ int answer_memory_error(const struct api_context *context, int error, uint64_t r
 void answer_refuse_memory(struct http_response *response, const char *message);
 
 /* Runs profile_unresolved() in the same way. */
-int answer_unresolved(struct api_context *context, const struct profile_request *request,
-		      struct arena *arena, struct unresolved_files *ret_files,
-		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
+int answer_unresolved(struct api_context *context, struct store_view *view,
+		      const struct profile_request *request, struct arena *arena,
+		      struct unresolved_files *ret_files, struct profile_stats *ret_stats,
+		      char ret_message[PROFILE_MESSAGE_SIZE]);

@@ -62,6 +62,23 @@ void api_stop_readings(struct api_context *context);
 /* Returns the routes of routes.def. */
 const struct http_route *api_routes(size_t *ret_count);
 
+/*
+ * Opens the view of the sample store for @request: of its caller's tenant, ended when the client
+ * closes the connection, within the memory of all queries. A request has one view, because IDs are
+ * valid only in the view that returned them. Returns 0 or a negative errno of the store.
+ */
+static inline int api_open_view(const struct api_context *context,
+				const struct http_request *request, struct store_view **ret_view)
+{
+	const struct store_view_options options = {
+		.tenant = request->caller->tenant,
+		.cancel = request->cancel,
+		.memory = context->memory,
+	};
+
+	return store_view_open(context->store, &options, ret_view);
+}
+
 static inline void api_count(struct api_context *context, enum api_metric metric, uint64_t amount)
 {
 	atomic_fetch_add_explicit(&context->metrics[metric], amount, memory_order_relaxed);

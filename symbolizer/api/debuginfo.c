@@ -11,9 +11,8 @@
 /* Memory for the entries of a hundred thousand files, and their executables. */
 #define LIST_ARENA_BYTES (128 * MIB)
 
-static void write_list(struct api_context *context, const struct http_request *request,
-		       const struct debuginfo_entry *entries, size_t count, struct arena *arena,
-		       struct json_writer *json)
+static void write_list(struct store_view *view, const struct debuginfo_entry *entries, size_t count,
+		       struct arena *arena, struct json_writer *json)
 {
 	const char *file = "";
 
@@ -22,7 +21,7 @@ static void write_list(struct api_context *context, const struct http_request *r
 	for (size_t i = 0; i < count; i++) {
 		/* Entries of one identity are adjacent. */
 		if (i == 0 || !executable_id_equal(&entries[i].id, &entries[i - 1].id))
-			file = debuginfo_answer_file_name(context, request, &entries[i].id, arena);
+			file = debuginfo_answer_file_name(view, &entries[i].id, arena);
 		debuginfo_answer_entry(json, &entries[i], file);
 	}
 	json_array_end(json);
@@ -31,6 +30,7 @@ static void write_list(struct api_context *context, const struct http_request *r
 void api_debuginfo_list(struct api_context *context, const struct http_request *request,
 			struct http_response *response)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct debuginfo_entry *entries;
 	struct json_writer json;
@@ -46,7 +46,9 @@ void api_debuginfo_list(struct api_context *context, const struct http_request *
 	}
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
-	write_list(context, request, entries, count, arena, &json);
+	/* Ignores a failure: the files are then listed without names. */
+	(void)api_open_view(context, request, &view);
+	write_list(view, entries, count, arena, &json);
 	json_object_end(&json);
 }
 
@@ -74,6 +76,7 @@ static void write_identity(struct http_response *response, const struct debuginf
 void api_debuginfo_get(struct api_context *context, const struct http_request *request,
 		       struct http_response *response)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct debuginfo_entry *entries = NULL;
 	struct debuginfo_entry best;
@@ -83,6 +86,8 @@ void api_debuginfo_get(struct api_context *context, const struct http_request *r
 
 	if (!debuginfo_answer_id(request, response, &id))
 		return;
+	/* Ignores a failure: the file then has no name. */
+	(void)api_open_view(context, request, &view);
 	r = arena_new(LIST_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = debuginfo_list_of(context->debuginfo, &id, arena, &entries, &count);
@@ -94,7 +99,7 @@ void api_debuginfo_get(struct api_context *context, const struct http_request *r
 		not_found(request, response);
 	else
 		write_identity(response, r > 0 ? &best : &entries[0], entries, count,
-			       debuginfo_answer_file_name(context, request, &id, arena));
+			       debuginfo_answer_file_name(view, &id, arena));
 }
 
 void api_debuginfo_delete(struct api_context *context, const struct http_request *request,

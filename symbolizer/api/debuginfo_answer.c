@@ -39,14 +39,14 @@ static void write_sha256(struct json_writer *json, const struct debuginfo_entry 
 	json_text(json, hex);
 }
 
-const char *debuginfo_answer_file_name(struct api_context *context,
-				       const struct http_request *request,
-				       const struct executable_id *id, struct arena *arena)
+const char *debuginfo_answer_file_name(struct store_view *view, const struct executable_id *id,
+				       struct arena *arena)
 {
 	struct store_executable executable = {};
-	int r;
+	int r = 0;
 
-	r = store_find_executable(context->store, request->caller->tenant, id, arena, &executable);
+	if (view)
+		r = store_find_executable(view, id, arena, &executable);
 	return r > 0 && executable.name ? executable.name : "";
 }
 

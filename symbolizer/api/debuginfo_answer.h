@@ -19,12 +19,11 @@ void debuginfo_answer_failure(struct http_response *response, int error, const c
 
 /*
  * Returns the base name of the executable with the identity @id, as reported by agents of the
- * caller's tenant; "" if none reported it or the sample store failed. The name is only for display,
- * so a failure is ignored. It is allocated in @arena.
+ * view's tenant; "" if none reported it, the sample store failed, or @view is NULL because it could
+ * not be opened. The name is only for display, so a failure is ignored. It is allocated in @arena.
  */
-const char *debuginfo_answer_file_name(struct api_context *context,
-				       const struct http_request *request,
-				       const struct executable_id *id, struct arena *arena);
+const char *debuginfo_answer_file_name(struct store_view *view, const struct executable_id *id,
+				       struct arena *arena);
 
 /* Writes the members of an entry into the caller's object. @file: the file name; NULL leaves the
  * member out. */

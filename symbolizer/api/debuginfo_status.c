@@ -129,18 +129,22 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 		.reason = missing_names(&identity->table),
 		.executable = &identity->executable,
 	};
-	int found;
+	scoped(store_view_closep) struct store_view *view = NULL;
+	struct store_mapped_file file = {};
+	const char *path = NULL;
+	int r;
 
 	identity->executable.identity = identity->id;
 	/* Ignores a failure: there is a remedy also without name, role and path of the file. */
-	found = store_find_executable(context->store, request->caller->tenant, &identity->id, arena,
-				      &identity->executable);
+	r = api_open_view(context, request, &view);
+	if (r == 0)
+		r = store_find_executable(view, &identity->id, arena, &identity->executable);
 	subject.path = identity->executable.name ? identity->executable.name : "";
 	if (subject.reason == FRAME_NAMED)
 		return 0;
-	if (found > 0)
-		(void)store_path_of(context->store, 0, identity->executable.id, arena,
-				    &subject.path);
+	file.executable = identity->executable.id;
+	if (r > 0 && store_paths_of(view, &file, 1, arena, &path) == 0 && path)
+		subject.path = path;
 	return remedy_answer_find(context, request, &subject, &identity->remedy);
 }
 

@@ -28,16 +28,19 @@ struct selected {
 static bool select_profile(struct api_context *context, const struct http_request *request,
 			   struct http_response *response, struct selected *selected)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	char message[PARAMETERS_MESSAGE_SIZE];
 	int r;
 
-	r = profile_parameters_parse(context, request, &selected->parameters, message);
+	if (!answer_open_view(context, request, response, &view))
+		return false;
+	r = profile_parameters_parse(context, view, request, &selected->parameters, message);
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
 		return false;
 	}
-	r = answer_query(context, &selected->parameters.profile, &selected->tree, &selected->stats,
-			 selected->message);
+	r = answer_query(context, view, &selected->parameters.profile, &selected->tree,
+			 &selected->stats, selected->message);
 	answer_headers(response, profile_event(&selected->parameters.profile), &selected->stats);
 	if (r == -ENOBUFS)
 		answer_refuse_memory(response, selected->message);

@@ -69,6 +69,7 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 	       struct http_response *response)
 {
 	char message[TIME_RANGE_MESSAGE_SIZE];
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct fleet fleet = {};
 	struct losses_range losses_range;
@@ -86,8 +87,9 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 	};
 	r = arena_new(FLEET_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = fleet_list(context->store, request->caller->tenant, &losses_range, arena,
-			       &fleet);
+		r = api_open_view(context, request, &view);
+	if (r == 0)
+		r = fleet_list(view, &losses_range, arena, &fleet);
 	if (r == -E2BIG) {
 		http_response_error(response, 400,
 				    "agents sent more than %d batches in this range, which are too "

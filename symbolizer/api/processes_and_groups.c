@@ -29,15 +29,16 @@ struct summary {
 };
 
 /* Returns false after filling @response with an error. */
-static bool sum(struct api_context *context, const struct http_request *request,
-		struct arena *arena, struct http_response *response, struct summary *summary)
+static bool sum(struct api_context *context, struct store_view *view,
+		const struct http_request *request, struct arena *arena,
+		struct http_response *response, struct summary *summary)
 {
 	struct profile_request *profile = &summary->parameters.profile;
 	const uint64_t refused = memory_budget_refused(context->memory);
 	int r;
 
 	profile->now_ns = clock_wall_ns(context->clock);
-	r = group_sums_query(context->store, profile, arena, &summary->sums, summary->message);
+	r = group_sums_query(view, profile, arena, &summary->sums, summary->message);
 	if (r == -EINVAL) {
 		http_response_error(response, 400, "%s", summary->message);
 		return false;
@@ -58,13 +59,14 @@ static bool sum(struct api_context *context, const struct http_request *request,
 	return r >= 0;
 }
 
-static bool read_parameters(struct api_context *context, const struct http_request *request,
-			    struct http_response *response, struct summary *summary)
+static bool read_parameters(struct api_context *context, struct store_view *view,
+			    const struct http_request *request, struct http_response *response,
+			    struct summary *summary)
 {
 	char message[PARAMETERS_MESSAGE_SIZE];
 	int r;
 
-	r = profile_parameters_parse(context, request, &summary->parameters, message);
+	r = profile_parameters_parse(context, view, request, &summary->parameters, message);
 	if (r == 0)
 		r = parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
 				      &summary->limit, message);
@@ -145,40 +147,44 @@ static void write_answer(const struct summary *summary, const char *name, row_wr
 	losses_answer_headers(response, &summary->sums.losses);
 }
 
-static void answer(struct api_context *context, const struct http_request *request,
-		   struct summary *summary, const char *name, row_writer write_row,
-		   struct http_response *response)
+static void answer(struct api_context *context, struct store_view *view,
+		   const struct http_request *request, struct summary *summary, const char *name,
+		   row_writer write_row, struct http_response *response)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
 	if (arena_new_in(SUMS_ARENA_BYTES, context->memory, &arena) < 0)
 		http_response_error(response, 500, "out of memory");
-	else if (sum(context, request, arena, response, summary))
+	else if (sum(context, view, request, arena, response, summary))
 		write_answer(summary, name, write_row, response);
 }
 
 void api_processes(struct api_context *context, const struct http_request *request,
 		   struct http_response *response)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct summary summary = {};
 
-	if (!read_parameters(context, request, response, &summary))
+	if (!answer_open_view(context, request, response, &view) ||
+	    !read_parameters(context, view, request, response, &summary))
 		return;
 	summary.parameters.profile.group_by = NULL;
-	answer(context, request, &summary, "processes", write_process, response);
+	answer(context, view, request, &summary, "processes", write_process, response);
 }
 
 void api_groups(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct summary summary = {};
 
-	if (!read_parameters(context, request, response, &summary))
+	if (!answer_open_view(context, request, response, &view) ||
+	    !read_parameters(context, view, request, response, &summary))
 		return;
 	if (!summary.parameters.profile.group_by) {
 		http_response_error(response, 400,
 				    "group_by is missing: a tag, such as host or thread");
 		return;
 	}
-	answer(context, request, &summary, "groups", write_group, response);
+	answer(context, view, request, &summary, "groups", write_group, response);
 }

@@ -52,7 +52,7 @@ static int parameter_flag(const struct http_request *request, const char *name, 
 	return -EINVAL;
 }
 
-static int read_event(struct api_context *context, const struct http_request *request,
+static int read_event(struct store_view *view, const struct http_request *request,
 		      struct profile_parameters *parameters,
 		      char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
@@ -60,7 +60,7 @@ static int read_event(struct api_context *context, const struct http_request *re
 	char reason[PROFILE_MESSAGE_SIZE];
 	int r;
 
-	r = answer_find_event(context, name ? name : "on-cpu", &parameters->event,
+	r = answer_find_event(view, name ? name : "on-cpu", &parameters->event,
 			      &parameters->profile, reason);
 	if (r < 0)
 		(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE, "event: %.*s",
@@ -97,18 +97,17 @@ static int read_options(const struct http_request *request, struct profile_reque
 	return 0;
 }
 
-int profile_parameters_parse(struct api_context *context, const struct http_request *request,
+int profile_parameters_parse(struct api_context *context, struct store_view *view,
+			     const struct http_request *request,
 			     struct profile_parameters *ret_parameters,
 			     char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	struct profile_parameters parameters = {
 		.profile = {
-			.tenant = request->caller->tenant,
 			.service = http_request_parameter(request, "service"),
 			.tag_filter = http_request_parameter(request, "filter"),
 			.group_by = http_request_parameter(request, "group_by"),
 			.function_starts = true,
-			.cancel = request->cancel,
 		},
 	};
 	int r;
@@ -124,5 +123,5 @@ int profile_parameters_parse(struct api_context *context, const struct http_requ
 	parameters.profile.to_slot = parameters.range.to_slot;
 	*ret_parameters = parameters;
 	/* The profile refers to the description in the same structure. */
-	return read_event(context, request, ret_parameters, ret_message);
+	return read_event(view, request, ret_parameters, ret_message);
 }

@@ -23,10 +23,12 @@ struct profile_parameters {
 #define PARAMETERS_MESSAGE_SIZE 384
 
 /*
- * Returns 0; -EINVAL with a message that names the parameter; another negative errno with a message
- * if the store failed. Do not copy or move *ret_parameters.
+ * The event type may be a handle of @view. Returns 0; -EINVAL with a message that names the
+ * parameter; another negative errno with a message if the store failed. Do not copy or move
+ * *ret_parameters.
  */
-int profile_parameters_parse(struct api_context *context, const struct http_request *request,
+int profile_parameters_parse(struct api_context *context, struct store_view *view,
+			     const struct http_request *request,
 			     struct profile_parameters *ret_parameters,
 			     char ret_message[PARAMETERS_MESSAGE_SIZE]);
 

@@ -4,6 +4,7 @@
  * POST /v1/profile/ProfileTracing. docs/http-api.md has the contract, with every status and text.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "symbolizer/api/answer.h"
@@ -34,15 +35,15 @@ static void write_answer(struct http_response *response, const struct tracing_re
 	envelope_end(&json);
 }
 
-static void answer(struct api_context *context, const struct tracing_request *request,
-		   struct http_response *response)
+static void answer(struct api_context *context, struct store_view *view,
+		   const struct tracing_request *request, struct http_response *response)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
 	char description[PROFILE_MESSAGE_SIZE];
 	struct profile_stats stats;
 	int r;
 
-	r = answer_query(context, &request->profile, &tree, &stats, description);
+	r = answer_query(context, view, &request->profile, &tree, &stats, description);
 	answer_headers(response, profile_event(&request->profile), &stats);
 	if (r == -EINVAL) {
 		http_response_error(response, 400, "%s", description);
@@ -61,15 +62,39 @@ static void answer(struct api_context *context, const struct tracing_request *re
 	write_answer(response, request, tree, &stats, description);
 }
 
+static const struct profile_stats nothing;
+
+/* Finds the event type in the view of the request, and answers. */
+static void answer_parsed(struct api_context *context, const struct http_request *request,
+			  struct tracing_request *parsed, struct http_response *response)
+{
+	scoped(store_view_closep) struct store_view *view = NULL;
+	char reason[PROFILE_MESSAGE_SIZE];
+	struct answer_event event;
+	int r;
+
+	r = api_open_view(context, request, &view);
+	if (r == 0)
+		r = answer_find_event(view, parsed->event_name, &event, &parsed->profile, reason);
+	else
+		(void)snprintf(reason, sizeof(reason), "the sample store failed: %s", strerror(-r));
+	if (r < 0) {
+		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
+		if (r == -EINVAL)
+			http_response_error(response, 400, "profile_event_type: %s", reason);
+		else
+			envelope_store_failed(response, reason);
+		return;
+	}
+	answer(context, view, parsed, response);
+}
+
 void api_profile_tracing(struct api_context *context, const struct http_request *request,
 			 struct http_response *response)
 {
-	static const struct profile_stats nothing;
 	scoped(arena_freep) struct arena *arena = NULL;
 	char message[TRACING_MESSAGE_SIZE];
-	char reason[PROFILE_MESSAGE_SIZE];
 	struct tracing_request parsed;
-	struct answer_event event;
 	int r;
 
 	r = arena_new(REQUEST_ARENA_BYTES, &arena);
@@ -84,16 +109,5 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 					    strerror(-r));
 		return;
 	}
-	parsed.profile.tenant = request->caller->tenant;
-	parsed.profile.cancel = request->cancel;
-	r = answer_find_event(context, parsed.event_name, &event, &parsed.profile, reason);
-	if (r < 0) {
-		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
-		if (r == -EINVAL)
-			http_response_error(response, 400, "profile_event_type: %s", reason);
-		else
-			envelope_store_failed(response, reason);
-		return;
-	}
-	answer(context, &parsed, response);
+	answer_parsed(context, request, &parsed, response);
 }

@@ -60,18 +60,24 @@ void api_services(struct api_context *context, const struct http_request *reques
 		  struct http_response *response)
 {
 	const char *event = http_request_parameter(request, "event");
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	char message[PARAMETERS_MESSAGE_SIZE];
 	struct service_summary *services;
-	struct profile_request profile = { .tenant = request->caller->tenant };
+	struct profile_request profile = {};
 	char reason[PROFILE_MESSAGE_SIZE];
 	struct answer_event found;
 	struct time_range range;
 	size_t count;
 	int r;
 
+	r = api_open_view(context, request, &view);
+	if (r < 0) {
+		store_failed(context, response, r, "services");
+		return;
+	}
 	if (event) {
-		r = answer_find_event(context, event, &found, &profile, reason);
+		r = answer_find_event(view, event, &found, &profile, reason);
 		if (r < 0) {
 			http_response_error(response, r == -EINVAL ? 400 : 500, "event: %s",
 					    reason);
@@ -85,8 +91,8 @@ void api_services(struct api_context *context, const struct http_request *reques
 	}
 	r = arena_new(LIST_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = profile_list_services(context->store, request->caller->tenant, range.from_slot,
-					  range.to_slot, arena, &services, &count);
+		r = profile_list_services(view, range.from_slot, range.to_slot, arena, &services,
+					  &count);
 	if (r < 0)
 		store_failed(context, response, r, "services");
 	else
@@ -135,9 +141,9 @@ static void write_host(struct json_writer *json, const struct store_host *host,
  * Reads the losses for each of @hosts. The store has a separate host for each boot of a machine,
  * and the answer lists them separately.
  */
-static int read_losses(struct api_context *context, const struct time_range *range,
-		       const struct store_host *hosts, size_t count, struct arena *arena,
-		       struct host_losses **ret_losses)
+static int read_losses(struct api_context *context, struct store_view *view,
+		       const struct time_range *range, const struct store_host *hosts, size_t count,
+		       struct arena *arena, struct host_losses **ret_losses)
 {
 	const struct losses_range losses_range = {
 		.from_slot = range->from_slot,
@@ -156,8 +162,7 @@ static int read_losses(struct api_context *context, const struct time_range *ran
 			.n_boots = 1,
 			.first_seen_ns = hosts[i].first_seen_ns,
 		};
-	return losses_read(context->store, &losses_range, machines, count, arena, ret_losses,
-			   &sums);
+	return losses_read(view, &losses_range, machines, count, arena, ret_losses, &sums);
 }
 
 static void write_hosts(const struct store_host *hosts, const struct host_losses *losses,
@@ -181,6 +186,7 @@ void api_hosts(struct api_context *context, const struct http_request *request,
 	bool ranged =
 		http_request_parameter(request, "last") || http_request_parameter(request, "since");
 	char message[TIME_RANGE_MESSAGE_SIZE];
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct host_losses *losses = NULL;
 	struct store_host *hosts;
@@ -194,10 +200,11 @@ void api_hosts(struct api_context *context, const struct http_request *request,
 	}
 	r = arena_new(LIST_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = store_list_hosts(context->store, request->caller->tenant, arena, &hosts,
-				     &count);
+		r = api_open_view(context, request, &view);
+	if (r == 0)
+		r = store_list_hosts(view, arena, &hosts, &count);
 	if (r == 0 && ranged)
-		r = read_losses(context, &range, hosts, count, arena, &losses);
+		r = read_losses(context, view, &range, hosts, count, arena, &losses);
 	if (r == -E2BIG)
 		http_response_error(response, 400,
 				    "agents sent more than %d batches in this range, which are too "

@@ -11,7 +11,7 @@
 #include "symbolizer/query/profile.h"
 
 struct tracing_request {
-	struct profile_request profile; /* the caller sets tenant; texts are in the arena */
+	struct profile_request profile; /* texts are in the arena */
 	const char *event_name;         /* if profile.type is EVENT_NONE: not in event_type.h */
 	bool columns;                   /* format is "columns" */
 	bool debug;

@@ -24,6 +24,7 @@
 
 struct unresolved_answer {
 	struct api_context *context;
+	struct store_view *view;
 	const struct http_request *request;
 	struct profile_parameters parameters;
 	struct profile_stats stats;
@@ -127,8 +128,8 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 
 	r = arena_new_in(UNRESOLVED_ARENA_BYTES, answer->context->memory, &arena);
 	if (r == 0)
-		r = answer_unresolved(answer->context, &answer->parameters.profile, arena,
-				      &answer->files, &answer->stats, answer->message);
+		r = answer_unresolved(answer->context, answer->view, &answer->parameters.profile,
+				      arena, &answer->files, &answer->stats, answer->message);
 	answer_headers(response, profile_event(&answer->parameters.profile), &answer->stats);
 	if (r < 0) {
 		if (r == -ENOBUFS)
@@ -149,15 +150,19 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 void api_unresolved(struct api_context *context, const struct http_request *request,
 		    struct http_response *response)
 {
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct unresolved_answer answer = { .context = context, .request = request };
 	char message[PARAMETERS_MESSAGE_SIZE];
 	int64_t limit;
 	int r;
 
+	if (!answer_open_view(context, request, response, &view))
+		return;
+	answer.view = view;
 	r = parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
 			      &limit, message);
 	if (r == 0)
-		r = profile_parameters_parse(context, request, &answer.parameters, message);
+		r = profile_parameters_parse(context, view, request, &answer.parameters, message);
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
 		return;

@@ -68,13 +68,13 @@ static uint64_t merge_from(struct coverage *coverage, size_t begin)
 	return slots;
 }
 
-int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
+int coverage_add_hosts(struct coverage *coverage, struct store_view *view, const uint32_t *hosts,
 		       size_t n_hosts, uint64_t *ret_slots)
 {
 	struct host_coverage of_hosts = { .coverage = coverage, .begin = coverage->covered.count };
 	int r;
 
-	r = store_scan_coverage(store, hosts, n_hosts, coverage->from_slot, coverage->to_slot,
+	r = store_scan_coverage(view, hosts, n_hosts, coverage->from_slot, coverage->to_slot,
 				add_interval, &of_hosts);
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;

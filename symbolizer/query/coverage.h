@@ -8,7 +8,7 @@
  */
 
 #include "common/vec.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 /* Batches that are read for one answer; reading their times takes about two seconds. 460 hosts that
  * send a batch every 10 s have this many in a day. */
@@ -35,7 +35,7 @@ struct coverage {
  * intervals are the last ones of coverage->covered, sorted, and do not touch each other. Returns 0,
  * -E2BIG after more than COVERAGE_MAX_BATCHES batches, or another negative errno of the store.
  */
-int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
+int coverage_add_hosts(struct coverage *coverage, struct store_view *view, const uint32_t *hosts,
 		       size_t n_hosts, uint64_t *ret_slots);
 
 /* Slots in which the agent of at least one of the added hosts ran. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/query/fleet.h"
 
-int fleet_list(struct store *store, const char *tenant, const struct losses_range *range,
-	       struct arena *arena, struct fleet *ret_fleet)
+int fleet_list(struct store_view *view, const struct losses_range *range, struct arena *arena,
+	       struct fleet *ret_fleet)
 {
 	struct loss_machine *machines;
 	struct host_losses *hosts;
@@ -12,11 +12,11 @@ int fleet_list(struct store *store, const char *tenant, const struct losses_rang
 	size_t kept = 0;
 	int r;
 
-	r = store_list_hosts(store, tenant, arena, &boots, &n_boots);
+	r = store_list_hosts(view, arena, &boots, &n_boots);
 	if (r == 0)
 		r = losses_machines(boots, n_boots, arena, &machines, &count);
 	if (r == 0)
-		r = losses_read(store, range, machines, count, arena, &hosts, &losses);
+		r = losses_read(view, range, machines, count, arena, &hosts, &losses);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)

@@ -30,11 +30,11 @@ struct executable_view {
 	string_id nameless_label; /* of frames without a name */
 };
 
-int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store *store,
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store_view *view,
 		      struct arena *arena, struct frame_table *frames)
 {
 	*labels = (struct frame_labels){
-		.tree = tree, .store = store, .arena = arena, .frames = frames
+		.tree = tree, .view = view, .arena = arena, .frames = frames
 	};
 	return hash_table_new(sizeof(struct view_key), sizeof(struct executable_view), 0,
 			      &labels->views);
@@ -101,14 +101,13 @@ static bool is_own(const struct store_process *process, const struct store_execu
 static int make_view(struct frame_labels *labels, const struct store_process *process,
 		     const struct store_executable *executable, struct executable_view *view)
 {
-	const char *path = NULL;
+	const struct store_mapped_file file = { process->id, executable->id };
+	const char *path;
 	int r;
 
-	r = store_path_of(labels->store, process->id, executable->id, labels->arena, &path);
+	r = store_paths_of(labels->view, &file, 1, labels->arena, &path);
 	if (r < 0)
 		return r;
-	if (r == 0)
-		path = NULL;
 	if (has_text(path))
 		r = intern_in_brackets(labels, "", path, &view->nameless_label);
 	else

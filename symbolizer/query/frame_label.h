@@ -25,7 +25,7 @@
 
 struct frame_labels {
 	struct tree *tree;
-	struct store *store;
+	struct store_view *view;
 	struct arena *arena;
 	struct frame_table *frames;
 	bool function_starts;     /* false: no label is module+0x5e20 */
@@ -35,7 +35,7 @@ struct frame_labels {
 };
 
 /* Borrows all arguments. */
-int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store *store,
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store_view *view,
 		      struct arena *arena, struct frame_table *frames);
 void frame_labels_release(struct frame_labels *labels);
 

@@ -166,7 +166,7 @@ static int list_objects(const struct frame_table *table,
 	return 0;
 }
 
-static int load_executables(struct frame_table *table, struct store *store, struct arena *arena)
+static int load_executables(struct frame_table *table, struct store_view *view, struct arena *arena)
 {
 	struct id_vec ids = {};
 	int r;
@@ -175,7 +175,7 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 	if (r == 0 && ids.count > 0) {
 		table->executables =
 			arena_alloc_array(arena, ids.count, sizeof(*table->executables));
-		r = table->executables ? store_load_executables(store, ids.items, ids.count, arena,
+		r = table->executables ? store_load_executables(view, ids.items, ids.count, arena,
 								table->executables)
 				       : -ENOMEM;
 		table->n_executables = ids.count;
@@ -336,7 +336,7 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 	uint32_t first_function;
 	int r;
 
-	if (cancel_is_requested(names->cancel))
+	if (cancel_is_requested(names->view->cancel))
 		return -ECANCELED;
 	if (!addresses)
 		return -ENOMEM;
@@ -411,7 +411,7 @@ static int load_code_objects(struct frame_table *table, const struct frame_names
 	table->n_code_objects = ids->count;
 	for (size_t i = 0; i < ids->count; i++)
 		ids->items[i] &= ~FRAME_CODE_OBJECT;
-	r = store_load_code_objects(names->store, ids->items, ids->count, names->arena,
+	r = store_load_code_objects(names->view, ids->items, ids->count, names->arena,
 				    table->code_objects);
 	if (r < 0)
 		return r;
@@ -462,11 +462,11 @@ static int load_named_frames(struct frame_table *table, const struct frame_names
 
 		if (frame->stored.kind != FRAME_KERNEL_NAMED)
 			continue;
-		r = store_named_frame(names->store, frame->stored.address, names->arena,
-				      &function.name);
+		r = store_named_frames(names->view, &frame->stored.address, 1, names->arena,
+				       &function.name);
 		if (r < 0)
 			return r;
-		if (r == 0)
+		if (!function.name)
 			continue;
 		r = vec_push(&table->functions, function);
 		if (r < 0)
@@ -483,7 +483,7 @@ int frame_table_resolve(struct frame_table *table, const struct frame_names *nam
 	struct lookup_run_vec runs = {};
 	int r;
 
-	r = load_executables(table, names->store, names->arena);
+	r = load_executables(table, names->view, names->arena);
 	if (r == 0)
 		r = list_lookups(table, &lookups);
 	if (r == 0 && lookups.count > 0)

@@ -10,7 +10,7 @@
  */
 
 #include "common/vec.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 #include "symbolizer/symbols/resolver.h"
 
 /* Why a frame has no name. FRAME_NAMED (0): it has one. */
@@ -85,13 +85,12 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame,
 		    uint32_t *ret_index);
 
 struct frame_names {
-	struct store *store;
+	struct store_view *view;
 	struct resolver *resolver;
 	const struct clock *clock;
 	struct arena *arena;  /* for names */
 	uint64_t patience_ns; /* longest wait for symbol tables that are being made, in total */
-	const struct cancel *cancel; /* or NULL */
-	bool no_inlines; /* name frames after the outermost function, which has the code */
+	bool no_inlines;      /* name frames after the outermost function, which has the code */
 };
 
 /* Names all frames. Returns 0 or a negative errno. */

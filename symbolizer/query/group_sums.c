@@ -81,7 +81,7 @@ static int join_values(const struct store_series *series, const char *name, stru
 }
 
 /* Sums the samples of each selected series. */
-static int sum_members(struct store *store, const struct profile_request *request,
+static int sum_members(struct store_view *view, const struct profile_request *request,
 		       const struct selection *selection, struct arena *arena,
 		       struct member **ret_members, uint64_t *ret_n_damaged_blocks)
 {
@@ -95,7 +95,6 @@ static int sum_members(struct store *store, const struct profile_request *reques
 		.to_slot = request->to_slot,
 		.without_stacks = true,
 		.last_slots = true,
-		.cancel = request->cancel,
 	};
 	struct store_sums sums = {};
 	int r;
@@ -110,7 +109,7 @@ static int sum_members(struct store *store, const struct profile_request *reques
 			.group = (uint32_t)i,
 		};
 	}
-	r = store_sum(store, &query, &sums);
+	r = store_sum(view, &query, &sums);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < sums.count; i++) {
@@ -189,7 +188,7 @@ static void make_rows(const struct member *members, size_t n_members, bool by_ta
 	qsort(sums->rows, sums->count, sizeof(*sums->rows), compare_rows);
 }
 
-static int sum_selection(struct store *store, const struct profile_request *request,
+static int sum_selection(struct store_view *view, const struct profile_request *request,
 			 const struct selection *selection, struct arena *arena,
 			 struct group_sums *ret_sums)
 {
@@ -198,7 +197,7 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	size_t count;
 	int r;
 
-	r = sum_members(store, request, selection, arena, &members, &ret_sums->n_damaged_blocks);
+	r = sum_members(view, request, selection, arena, &members, &ret_sums->n_damaged_blocks);
 	if (r < 0)
 		return r;
 	r = group_members(members, selection->n_series, group_by, arena, &count);
@@ -212,7 +211,7 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 }
 
 /* Returns 1 or a negative errno. */
-static int read_losses(struct store *store, const struct profile_request *request,
+static int read_losses(struct store_view *view, const struct profile_request *request,
 		       const struct selection *selection, struct arena *arena,
 		       struct losses *ret_losses, struct host_losses **ret_hosts)
 {
@@ -223,12 +222,12 @@ static int read_losses(struct store *store, const struct profile_request *reques
 	};
 	int r;
 
-	r = losses_of_series(store, &range, selection->series, selection->n_series, arena,
-			     ret_hosts, ret_losses);
+	r = losses_of_series(view, &range, selection->series, selection->n_series, arena, ret_hosts,
+			     ret_losses);
 	return r < 0 ? r : 1;
 }
 
-int group_sums_query(struct store *store, const struct profile_request *request,
+int group_sums_query(struct store_view *view, const struct profile_request *request,
 		     struct arena *arena, struct group_sums *ret_sums,
 		     char ret_message[PROFILE_MESSAGE_SIZE])
 {
@@ -248,13 +247,13 @@ int group_sums_query(struct store *store, const struct profile_request *request,
 			       profile_event(&query)->name);
 		return -EINVAL;
 	}
-	r = selection_make(store, &query, arena, &selection, ret_message);
+	r = selection_make(view, &query, arena, &selection, ret_message);
 	if (r > 0)
-		r = sum_selection(store, &query, &selection, arena, ret_sums);
+		r = sum_selection(view, &query, &selection, arena, ret_sums);
 	if (r > 0)
-		r = read_losses(store, &query, &selection, arena, &ret_sums->losses, &hosts);
+		r = read_losses(view, &query, &selection, arena, &ret_sums->losses, &hosts);
 	if (r == 0)
-		r = no_data_message(store, &query, &selection, arena, ret_message);
+		r = no_data_message(view, &query, &selection, arena, ret_message);
 	if (r < 0)
 		return r;
 	profile_message_append_damaged(ret_message, ret_sums->n_damaged_blocks);

@@ -35,6 +35,6 @@ struct group_sums {
  * Returns 1 (a message names skipped blocks), 0 if there are no data, -EINVAL if the request is
  * wrong, both with a message, or another negative errno if the store failed.
  */
-int group_sums_query(struct store *store, const struct profile_request *request,
+int group_sums_query(struct store_view *view, const struct profile_request *request,
 		     struct arena *arena, struct group_sums *ret_sums,
 		     char ret_message[PROFILE_MESSAGE_SIZE]);

@@ -172,7 +172,7 @@ static void count_late(struct counting *counting)
 	}
 }
 
-static int read_counters(struct store *store, const struct losses_range *range, size_t count,
+static int read_counters(struct store_view *view, const struct losses_range *range, size_t count,
 			 struct arena *arena, struct host_losses *hosts)
 {
 	const char *names[ARRAY_SIZE(rows)];
@@ -204,7 +204,7 @@ static int read_counters(struct store *store, const struct losses_range *range, 
 	query.hosts = boots;
 	query.max_batches = MAX(MAX_BATCHES / (n_boots + 1), (size_t)MIN_BATCHES);
 	counting.host_of = host_of;
-	r = store_scan_counters(store, &query, count_batch, &counting);
+	r = store_scan_counters(view, &query, count_batch, &counting);
 	end_run(&counting);
 	count_late(&counting);
 	vec_release(&counting.delays);
@@ -262,7 +262,7 @@ static void find_gaps(const struct losses_range *range, const struct coverage_in
 				.first_slot = last_end, .end_slot = end_slot, .at_end = true });
 }
 
-static int read_coverage(struct store *store, const struct losses_range *range, size_t count,
+static int read_coverage(struct store_view *view, const struct losses_range *range, size_t count,
 			 struct host_losses *hosts, struct losses *losses)
 {
 	struct coverage coverage = { .from_slot = range->from_slot, .to_slot = range->to_slot };
@@ -271,7 +271,7 @@ static int read_coverage(struct store *store, const struct losses_range *range, 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		size_t begin = coverage.covered.count;
 
-		r = coverage_add_hosts(&coverage, store, hosts[i].machine.boots,
+		r = coverage_add_hosts(&coverage, view, hosts[i].machine.boots,
 				       hosts[i].machine.n_boots, &hosts[i].covered_slots);
 		if (r == 0 && coverage.covered.count > begin)
 			find_gaps(range, &coverage.covered.items[begin],
@@ -299,7 +299,7 @@ static void add_host(struct losses *losses, const struct host_losses *host)
 	losses->n_gaps += host->n_gaps;
 }
 
-static int read_hosts(struct store *store, const struct losses_range *range,
+static int read_hosts(struct store_view *view, const struct losses_range *range,
 		      const struct loss_machine *machines, size_t count, struct arena *arena,
 		      struct host_losses **ret_hosts)
 {
@@ -313,10 +313,10 @@ static int read_hosts(struct store *store, const struct losses_range *range,
 			.least_delay_ms = INT64_MAX,
 		};
 	*ret_hosts = hosts;
-	return read_counters(store, range, count, arena, hosts);
+	return read_counters(view, range, count, arena, hosts);
 }
 
-int losses_read(struct store *store, const struct losses_range *range,
+int losses_read(struct store_view *view, const struct losses_range *range,
 		const struct loss_machine *machines, size_t count, struct arena *arena,
 		struct host_losses **ret_hosts, struct losses *ret_losses)
 {
@@ -324,9 +324,9 @@ int losses_read(struct store *store, const struct losses_range *range,
 	int r;
 
 	*ret_losses = (struct losses){ .n_hosts = count };
-	r = read_hosts(store, range, machines, count, arena, &hosts);
+	r = read_hosts(view, range, machines, count, arena, &hosts);
 	if (r == 0)
-		r = read_coverage(store, range, count, hosts, ret_losses);
+		r = read_coverage(view, range, count, hosts, ret_losses);
 	if (r < 0 && r != -E2BIG)
 		return r;
 	/* Of such a range, only a part of the coverage was read. */
@@ -404,7 +404,7 @@ static int hosts_of_series(const struct store_series *series, size_t n_series, s
 	return r;
 }
 
-int losses_of_series(struct store *store, const struct losses_range *range,
+int losses_of_series(struct store_view *view, const struct losses_range *range,
 		     const struct store_series *series, size_t n_series, struct arena *arena,
 		     struct host_losses **ret_hosts, struct losses *ret_losses)
 {
@@ -417,6 +417,6 @@ int losses_of_series(struct store *store, const struct losses_range *range,
 	if (r == 0)
 		r = losses_machines(hosts, n_hosts, arena, &machines, &count);
 	if (r == 0)
-		r = losses_read(store, range, machines, count, arena, ret_hosts, ret_losses);
+		r = losses_read(view, range, machines, count, arena, ret_hosts, ret_losses);
 	return r == -E2BIG ? 0 : r;
 }

@@ -9,7 +9,7 @@
  * A batch is counted if it overlaps the range, because a loss in it may have happened in the range.
  */
 
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 /*
  * X(field, name): the counters of agents with names that begin with @name are added to @field of
@@ -129,7 +129,7 @@ int losses_machines(struct store_host *hosts, size_t count, struct arena *arena,
  * *ret_losses. Returns 0, -E2BIG if the range has more batches than COVERAGE_MAX_BATCHES, or
  * another negative errno of the store.
  */
-int losses_read(struct store *store, const struct losses_range *range,
+int losses_read(struct store_view *view, const struct losses_range *range,
 		const struct loss_machine *machines, size_t count, struct arena *arena,
 		struct host_losses **ret_hosts, struct losses *ret_losses);
 
@@ -137,7 +137,7 @@ int losses_read(struct store *store, const struct losses_range *range,
  * Does the same for the hosts of @series. A range with too many batches has no coverage and no
  * gaps. *ret_hosts has ret_losses->n_hosts entries.
  */
-int losses_of_series(struct store *store, const struct losses_range *range,
+int losses_of_series(struct store_view *view, const struct losses_range *range,
 		     const struct store_series *series, size_t n_series, struct arena *arena,
 		     struct host_losses **ret_hosts, struct losses *ret_losses);
 

@@ -33,7 +33,7 @@
 #define STATE_STALE_SLOTS (5 * NSEC_PER_SEC / SLOT_NS)
 
 struct query {
-	struct store *store;
+	struct store_view *view;
 	struct resolver *resolver;
 	const struct clock *clock;
 	const struct profile_request *request;
@@ -58,14 +58,12 @@ static int sum_series(struct query *query, const struct store_sum_series *series
 		.to_slot = query->request->to_slot,
 		.policy = has_states(query->request) ? STORE_SUM_LAST : STORE_SUM_ADD,
 		.without_stacks = query->selection.total,
-		.cancel = query->request->cancel,
-		.memory = query->request->memory,
 	};
 	uint64_t start_ns = clock_monotonic_ns(query->clock);
 	int r;
 
 	query->stats->n_series = sum.n_series;
-	r = store_sum(query->store, &sum, &query->sums);
+	r = store_sum(query->view, &sum, &query->sums);
 	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
 	if (r < 0)
 		return r;
@@ -85,7 +83,7 @@ static int find_losses(struct query *query)
 	struct losses *losses = &query->stats->losses;
 	int r;
 
-	r = losses_of_series(query->store, &range, query->selection.series,
+	r = losses_of_series(query->view, &range, query->selection.series,
 			     query->selection.n_series, query->arena, &query->hosts, losses);
 	query->stats->covered_s = coverage_seconds(losses->covered_slots);
 	return r;
@@ -173,7 +171,7 @@ static int add_totals(struct query *query, const struct store_sum *items, size_t
 static int add_stacks(struct query *query, struct store_sum *items, size_t count)
 {
 	const struct stack_tree build = {
-		.store = query->store,
+		.view = query->view,
 		.resolver = query->resolver,
 		.clock = query->clock,
 		.arena = query->arena,
@@ -182,8 +180,6 @@ static int add_stacks(struct query *query, struct store_sum *items, size_t count
 		.max_kernel_stack_depth = query->request->max_kernel_stack_depth,
 		.no_inlines = query->request->no_inlines,
 		.function_starts = query->request->function_starts,
-		.cancel = query->request->cancel,
-		.memory = query->request->memory,
 		.stats = query->stats,
 	};
 
@@ -193,14 +189,13 @@ static int add_stacks(struct query *query, struct store_sum *items, size_t count
 static int add_unresolved(struct query *query, struct store_sum *items, size_t count)
 {
 	const struct unresolved_input input = {
-		.store = query->store,
+		.view = query->view,
 		.resolver = query->resolver,
 		.clock = query->clock,
 		.arena = query->arena,
 		.groups = &query->groups,
 		.items = items,
 		.n_items = count,
-		.cancel = query->request->cancel,
 		.stats = query->stats,
 	};
 
@@ -282,7 +277,7 @@ static int build(struct query *query)
 		     query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES, &query->tree);
 	if (r < 0)
 		return r;
-	tree_set_budget(query->tree, query->request->memory);
+	tree_set_budget(query->tree, query->view->memory);
 	r = sum_rows(query);
 	if (r < 0)
 		return r;
@@ -348,7 +343,7 @@ static int run(struct query *query)
 {
 	int r;
 
-	r = selection_make(query->store, query->request, query->arena, &query->selection,
+	r = selection_make(query->view, query->request, query->arena, &query->selection,
 			   query->message);
 	if (r > 0 && query->selection.total && !has_times(query->request)) {
 		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE, "'%s' sums time: it has no %s",
@@ -358,20 +353,20 @@ static int run(struct query *query)
 	if (r > 0)
 		r = build(query);
 	if (r == 0)
-		r = no_data_message(query->store, query->request, &query->selection, query->arena,
+		r = no_data_message(query->view, query->request, &query->selection, query->arena,
 				    query->message);
 	if (r >= 0)
 		append_incomplete(query);
 	return r;
 }
 
-int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
+int profile_query(struct store_view *view, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct query query = {
-		.store = store,
+		.view = view,
 		.resolver = resolver,
 		.clock = clock,
 		.request = request,
@@ -382,7 +377,7 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
-	r = arena_new_in(QUERY_ARENA_MAX_BYTES, request->memory, &arena);
+	r = arena_new_in(QUERY_ARENA_MAX_BYTES, view->memory, &arena);
 	if (r < 0)
 		return r;
 
@@ -395,13 +390,13 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 	return r;
 }
 
-int profile_unresolved(struct store *store, struct resolver *resolver, const struct clock *clock,
-		       const struct profile_request *request, struct arena *arena,
-		       struct unresolved_files *ret_files, struct profile_stats *ret_stats,
-		       char ret_message[PROFILE_MESSAGE_SIZE])
+int profile_unresolved(struct store_view *view, struct resolver *resolver,
+		       const struct clock *clock, const struct profile_request *request,
+		       struct arena *arena, struct unresolved_files *ret_files,
+		       struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	struct query query = {
-		.store = store,
+		.view = view,
 		.resolver = resolver,
 		.clock = clock,
 		.request = request,

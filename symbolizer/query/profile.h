@@ -6,16 +6,14 @@
  * into a tree. Only this folder uses both the sample store and the symbol tables.
  */
 
-#include "common/cancel.h"
 #include "common/clock.h"
 #include "symbolizer/flame/tree.h"
 #include "symbolizer/query/losses.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 #include "symbolizer/symbols/resolver.h"
 
 struct profile_request {
-	const char *tenant;
-	enum event_type type;
+	enum event_type type; /* a handle of the view, if it is not in the table */
 	/* Describes @type, if it is not in the table of common/event_type.h. */
 	const struct event_type_info *event;
 	/* NULL: all services that the filter selects, at most SELECTION_MAX_SERVICES. "Total":
@@ -32,11 +30,7 @@ struct profile_request {
 	bool no_inlines;            /* no separate frames for inlined functions */
 	bool function_starts;       /* label frames without a name with their function's address */
 	bool fold_threads;
-	uint32_t max_nodes; /* 0: no pruning */
-	/* Ends the query with -ECANCELED; NULL: it runs to the end. */
-	const struct cancel *cancel;
-	/* Of all queries of the server; NULL: no limit but those of each query. */
-	struct memory_budget *memory;
+	uint32_t max_nodes;  /* 0: no pruning */
 	uint64_t value_unit; /* values are rounded to it (tree_finish_rounded()); 0: exact */
 };
 
@@ -94,9 +88,10 @@ static inline void profile_stats_add_cut(struct profile_stats *stats, uint8_t cu
  * if there are no data; ret_message has the reason (unknown service; no samples in the range, last
  * sample at ...). Returns -EINVAL if the request is wrong; ret_message has the error ("tag_filter:
  * ... at character N", "app_service count N is invalid"). Other negative errno: the store failed;
- * -ENOBUFS: request->memory is used up.
+ * -ECANCELED: the view's request was
+ * canceled; -ENOMEM: also if the view's memory budget is used up.
  */
-int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
+int profile_query(struct store_view *view, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
 
@@ -106,10 +101,10 @@ struct unresolved_files;
  * Lists the files of the selection's code without names (unresolved.h), allocated in @arena.
  * Results and ret_stats are those of profile_query(). The options for trees have no effect.
  */
-int profile_unresolved(struct store *store, struct resolver *resolver, const struct clock *clock,
-		       const struct profile_request *request, struct arena *arena,
-		       struct unresolved_files *ret_files, struct profile_stats *ret_stats,
-		       char ret_message[PROFILE_MESSAGE_SIZE]);
+int profile_unresolved(struct store_view *view, struct resolver *resolver,
+		       const struct clock *clock, const struct profile_request *request,
+		       struct arena *arena, struct unresolved_files *ret_files,
+		       struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 struct service_summary {
 	const char *name;
@@ -121,6 +116,6 @@ struct service_summary {
 
 /* Lists the services with samples in [from_slot, to_slot), without Total, by name, then type.
  * Allocates them in @arena. */
-int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot,
-			  uint64_t to_slot, struct arena *arena,
-			  struct service_summary **ret_services, size_t *ret_count);
+int profile_list_services(struct store_view *view, uint64_t from_slot, uint64_t to_slot,
+			  struct arena *arena, struct service_summary **ret_services,
+			  size_t *ret_count);

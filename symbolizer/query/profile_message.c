@@ -78,7 +78,7 @@ static void suggest(struct suggestions *suggestions, const char *name, unsigned 
 /* Input of the messages. They need only names and last slots from the store: a fleet's samples of
  * past days are too many to read for a message. */
 struct known {
-	struct store *store;
+	struct store_view *view;
 	const struct profile_request *request;
 	const struct store_service *services;
 	size_t n_services;
@@ -127,7 +127,7 @@ static uint64_t last_slot_of(const struct known *known, const char *service, enu
 	uint64_t slot = 0;
 	int r;
 
-	r = store_last_slot(known->store, known->request->tenant, service, type, &slot);
+	r = store_last_slot(known->view, service, type, &slot);
 	return r > 0 ? slot : 0;
 }
 
@@ -200,11 +200,11 @@ static void fleet_message(const struct known *known, char *message)
 			       profile_message_time(last_slot, last));
 }
 
-int no_data_message(struct store *store, const struct profile_request *request,
+int no_data_message(struct store_view *view, const struct profile_request *request,
 		    const struct selection *selection, struct arena *arena,
 		    char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct known known = { .store = store, .request = request };
+	struct known known = { .view = view, .request = request };
 	struct store_service *services = NULL;
 	char range[64];
 
@@ -221,8 +221,8 @@ int no_data_message(struct store *store, const struct profile_request *request,
 	}
 	/* The result (no data) is known already: a store that cannot list services only makes the
 	 * message shorter. */
-	known.listed = store_list_services(store, request->tenant, MAX_CONSIDERED_SERVICES, arena,
-					   &services, &known.n_services) == 0;
+	known.listed = store_list_services(view, MAX_CONSIDERED_SERVICES, arena, &services,
+					   &known.n_services) == 0;
 	known.services = services;
 	service_message(&known, ret_message);
 	return 0;

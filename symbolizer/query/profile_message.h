@@ -10,7 +10,7 @@
  * nothing, the service is unknown, the service has no samples of this type or none in the range.
  * Always returns 0; the message is shorter if the store fails.
  */
-int no_data_message(struct store *store, const struct profile_request *request,
+int no_data_message(struct store_view *view, const struct profile_request *request,
 		    const struct selection *selection, struct arena *arena,
 		    char ret_message[PROFILE_MESSAGE_SIZE]);
 

@@ -7,7 +7,7 @@
  * that values stay right, but they are computed from fewer samples.
  */
 
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 /*
  * (*ret_reduced)[n_series], allocated in @arena: whether the period of a series is longer than the

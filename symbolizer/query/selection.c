@@ -32,12 +32,11 @@ static bool has_text(const char *text)
 	return text && text[0];
 }
 
-static int find_series(struct store *store, const struct profile_request *request,
+static int find_series(struct store_view *view, const struct profile_request *request,
 		       struct arena *arena, struct selection *selection)
 {
 	const bool named = has_text(request->service);
 	const struct store_series_query query = {
-		.tenant = request->tenant,
 		.type = request->type,
 		.service = selection->total || !named ? NULL : request->service,
 		.from_slot = request->from_slot,
@@ -46,7 +45,7 @@ static int find_series(struct store *store, const struct profile_request *reques
 	size_t kept = 0;
 	int r;
 
-	r = store_find_series(store, &query, arena, &selection->series, &selection->n_series);
+	r = store_find_series(view, &query, arena, &selection->series, &selection->n_series);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < selection->n_series; i++) {
@@ -205,16 +204,17 @@ static int join_services(struct selection *selection, struct arena *arena,
 	return label ? 0 : -ENOMEM;
 }
 
-int selection_make(struct store *store, const struct profile_request *request, struct arena *arena,
-		   struct selection *ret_selection, char ret_message[PROFILE_MESSAGE_SIZE])
+int selection_make(struct store_view *view, const struct profile_request *request,
+		   struct arena *arena, struct selection *ret_selection,
+		   char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	struct selection selection = { .label = request->service };
-	struct tag_names names = { .store = store, .tenant = request->tenant, .arena = arena };
+	struct tag_names names = { .view = view, .arena = arena };
 	int r;
 
 	if (has_text(request->service))
 		selection.total = strcmp(request->service, TOTAL_SERVICE) == 0;
-	r = find_series(store, request, arena, &selection);
+	r = find_series(view, request, arena, &selection);
 	if (r < 0)
 		return r;
 	names.series = selection.series;

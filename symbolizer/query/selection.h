@@ -26,8 +26,9 @@ struct selection {
  * message for that). Returns -EINVAL and fills ret_message if the request is wrong, and another
  * negative errno if the store fails.
  */
-int selection_make(struct store *store, const struct profile_request *request, struct arena *arena,
-		   struct selection *ret_selection, char ret_message[PROFILE_MESSAGE_SIZE]);
+int selection_make(struct store_view *view, const struct profile_request *request,
+		   struct arena *arena, struct selection *ret_selection,
+		   char ret_message[PROFILE_MESSAGE_SIZE]);
 
 /* False for a process that can only be part of Total: without stacks, or named "Total". */
 bool is_service(const struct store_process *process);

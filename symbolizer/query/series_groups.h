@@ -15,7 +15,7 @@
  */
 
 #include "symbolizer/flame/tree.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 #define SERIES_GROUP_MAX_LEVELS 3
 

@@ -37,7 +37,7 @@ static void add_to_service(struct service_summary *service, const struct store_s
 }
 
 /* For engines that do not count services. */
-static int count_series(struct store *store, const struct store_series_query *query,
+static int count_series(struct store_view *view, const struct store_series_query *query,
 			struct arena *arena, struct service_summary **ret_services,
 			size_t *ret_count)
 {
@@ -48,7 +48,7 @@ static int count_series(struct store *store, const struct store_series_query *qu
 	size_t count = 0;
 	int r;
 
-	r = store_find_series(store, query, arena, &series, &n_series);
+	r = store_find_series(view, query, arena, &series, &n_series);
 	if (r < 0)
 		return r;
 	services = arena_alloc_array(arena, n_series + 1, sizeof(*services));
@@ -116,20 +116,20 @@ static int list_counted(const struct store_active_service *counted, size_t n_cou
 	return 0;
 }
 
-int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot,
-			  uint64_t to_slot, struct arena *arena,
-			  struct service_summary **ret_services, size_t *ret_count)
+int profile_list_services(struct store_view *view, uint64_t from_slot, uint64_t to_slot,
+			  struct arena *arena, struct service_summary **ret_services,
+			  size_t *ret_count)
 {
-	const struct store_series_query query = {
-		.tenant = tenant, .type = EVENT_NONE, .from_slot = from_slot, .to_slot = to_slot
-	};
+	const struct store_series_query query = { .type = EVENT_NONE,
+						  .from_slot = from_slot,
+						  .to_slot = to_slot };
 	struct store_active_service *counted;
 	size_t n_counted = 0;
 	int r;
 
-	r = store_active_services(store, &query, arena, &counted, &n_counted);
+	r = store_active_services(view, &query, arena, &counted, &n_counted);
 	if (r == -EOPNOTSUPP)
-		return count_series(store, &query, arena, ret_services, ret_count);
+		return count_series(view, &query, arena, ret_services, ret_count);
 	if (r < 0)
 		return r;
 	return list_counted(counted, n_counted, arena, ret_services, ret_count);

@@ -22,9 +22,9 @@ static int load_stacks(const struct stack_set_source *source, const struct stack
 	for (size_t i = 0; i < set->count; i += STACKS_PER_CALL) {
 		int r;
 
-		if (cancel_is_requested(source->cancel))
+		if (cancel_is_requested(source->view->cancel))
 			return -ECANCELED;
-		r = store_load_stacks(source->store, set->ids + i,
+		r = store_load_stacks(source->view, set->ids + i,
 				      MIN(STACKS_PER_CALL, set->count - i), source->arena,
 				      set->stacks + i);
 		if (r < 0)

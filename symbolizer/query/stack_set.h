@@ -3,7 +3,7 @@
 
 /* The distinct stacks that a list of sums (struct store_sum) refers to, loaded from the store. */
 
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 /*
  *   ids[count]     ascending, each once
@@ -16,9 +16,8 @@ struct stack_set {
 };
 
 struct stack_set_source {
-	struct store *store;
+	struct store_view *view;
 	struct arena *arena;
-	const struct cancel *cancel; /* or NULL */
 };
 
 /*

@@ -45,7 +45,7 @@ static int number_frames(const struct stack_tree *build, struct loaded_stacks *l
 	for (size_t i = 0; i < loaded->set.count; i++) {
 		const struct store_stack *stack = &loaded->set.stacks[i];
 
-		if (cancel_is_requested(build->cancel))
+		if (cancel_is_requested(build->view->cancel))
 			return -ECANCELED;
 		for (uint32_t k = 0; k < stack->n_frames; k++) {
 			r = frame_table_add(&loaded->frames, &stack->frames[k],
@@ -260,7 +260,7 @@ static int add_items(const struct stack_tree *build, const struct loaded_stacks 
 	int r;
 
 	for (size_t i = 0; i < n_items; i++) {
-		if (cancel_is_requested(build->cancel))
+		if (cancel_is_requested(build->view->cancel))
 			return -ECANCELED;
 		if (items[i].stack != loaded->set.ids[stack_index])
 			stack_index++;
@@ -276,12 +276,11 @@ static int name_and_merge(const struct stack_tree *build, const struct store_sum
 			  size_t n_items, struct loaded_stacks *loaded)
 {
 	const struct frame_names names = {
-		.store = build->store,
+		.view = build->view,
 		.resolver = build->resolver,
 		.clock = build->clock,
 		.arena = build->arena,
 		.patience_ns = PROFILE_PATIENCE_NS,
-		.cancel = build->cancel,
 		.no_inlines = build->no_inlines,
 	};
 	uint64_t start_ns = clock_monotonic_ns(build->clock);
@@ -295,7 +294,7 @@ static int name_and_merge(const struct stack_tree *build, const struct store_sum
 	build->stats->resolve_ns += clock_monotonic_ns(build->clock) - start_ns;
 
 	start_ns = clock_monotonic_ns(build->clock);
-	r = frame_labels_init(&labels, build->tree, build->store, build->arena, &loaded->frames);
+	r = frame_labels_init(&labels, build->tree, build->view, build->arena, &loaded->frames);
 	if (r < 0)
 		return r;
 	labels.function_starts = build->function_starts;
@@ -308,9 +307,8 @@ static int name_and_merge(const struct stack_tree *build, const struct store_sum
 int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size_t n_items)
 {
 	const struct stack_set_source source = {
-		.store = build->store,
+		.view = build->view,
 		.arena = build->arena,
-		.cancel = build->cancel,
 	};
 	struct loaded_stacks loaded = {};
 	int r;
@@ -324,7 +322,7 @@ int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size
 	if (r < 0)
 		return r;
 
-	loaded.frames.budget = build->memory;
+	loaded.frames.budget = build->view->memory;
 	r = number_frames(build, &loaded);
 	if (r == 0)
 		r = name_and_merge(build, items, n_items, &loaded);

@@ -15,7 +15,7 @@
 #define OTHER_STACKS_LABEL "[other stacks]"
 
 struct stack_tree {
-	struct store *store;
+	struct store_view *view;
 	struct resolver *resolver;
 	const struct clock *clock;
 	struct arena *arena;
@@ -24,8 +24,6 @@ struct stack_tree {
 	int max_kernel_stack_depth;
 	bool no_inlines;
 	bool function_starts;
-	const struct cancel *cancel;  /* or NULL */
-	struct memory_budget *memory; /* or NULL */
 	struct profile_stats *stats;
 };
 

@@ -248,9 +248,10 @@ static int add_file(const struct unresolved_input *input, const struct leaves *l
 
 	if (parts[0].key.executable != FRAME_NO_EXECUTABLE) {
 		file.executable = &leaves->frames.executables[parts[0].key.executable];
-		r = store_path_of(input->store, largest->id, file.executable->id, input->arena,
-				  &file.path);
-		if (r == 0)
+		r = store_paths_of(input->view,
+				   &(struct store_mapped_file){ largest->id, file.executable->id },
+				   1, input->arena, &file.path);
+		if (r == 0 && !file.path)
 			file.path = file.executable->name ? file.executable->name : "";
 	}
 	if (r >= 0)
@@ -290,13 +291,12 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 			struct unresolved_files *files)
 {
 	const struct frame_names names = {
-		.store = input->store,
+		.view = input->view,
 		.resolver = input->resolver,
 		.clock = input->clock,
 		.arena = input->arena,
 		.patience_ns = PROFILE_PATIENCE_NS,
 		.no_inlines = true,
-		.cancel = input->cancel,
 	};
 	scoped(hash_table_freep) struct hash_table *parts = NULL;
 	int r;
@@ -317,9 +317,8 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 int unresolved_count(const struct unresolved_input *input, struct unresolved_files *ret_files)
 {
 	const struct stack_set_source source = {
-		.store = input->store,
+		.view = input->view,
 		.arena = input->arena,
-		.cancel = input->cancel,
 	};
 	struct unresolved_files files = {};
 	struct leaves leaves = {};

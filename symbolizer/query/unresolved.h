@@ -48,14 +48,13 @@ struct unresolved_files {
 };
 
 struct unresolved_input {
-	struct store *store;
+	struct store_view *view;
 	struct resolver *resolver;
 	const struct clock *clock;
 	struct arena *arena; /* also for the result */
 	const struct series_groups *groups;
 	struct store_sum *items; /* [n_items]; sorted in place */
 	size_t n_items;
-	const struct cancel *cancel; /* or NULL */
 	struct profile_stats *stats;
 };
 

@@ -56,12 +56,13 @@ static int grow_slots(struct sum_table *table)
 	return 0;
 }
 
-int sum_table_init(struct sum_table *table, const struct store_sum_query *query)
+int sum_table_init(struct sum_table *table, const struct store_sum_query *query,
+		   struct memory_budget *memory)
 {
 	*table = (struct sum_table){
 		.policy = query->policy,
 		.max_items = query->max_items ? query->max_items : STORE_SUM_MAX_ITEMS,
-		.memory = query->memory,
+		.memory = memory,
 	};
 	return grow_slots(table);
 }

@@ -23,8 +23,9 @@ struct sum_table {
 	uint64_t taken_bytes;         /* of the budget */
 };
 
-/* @max_items 0: STORE_SUM_MAX_ITEMS. Returns 0 or -ENOMEM. */
-int sum_table_init(struct sum_table *table, const struct store_sum_query *query);
+/* The items are taken from @memory, which may be NULL. Returns 0 or -ENOMEM. */
+int sum_table_init(struct sum_table *table, const struct store_sum_query *query,
+		   struct memory_budget *memory);
 void sum_table_release(struct sum_table *table);
 
 /*

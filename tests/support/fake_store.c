@@ -5,24 +5,30 @@
 
 #include "symbolizer/store/sum_table.h"
 
-static struct fake_store *fake_of(struct store *store)
+struct fake_view {
+	struct store_view view;
+	struct fake_store *fake;
+};
+
+static struct fake_store *fake_of(struct store_view *view)
 {
-	return container_of(store, struct fake_store, store);
+	return container_of(view, struct fake_view, view)->fake;
 }
 
-static bool is_selected(const struct store_series *series, const struct store_series_query *query)
+static bool is_selected(const struct store_view *view, const struct store_series *series,
+			const struct store_series_query *query)
 {
-	return strcmp(series->tenant, query->tenant) == 0 &&
+	return strcmp(series->tenant, view->tenant) == 0 &&
 	       (query->type == EVENT_NONE || series->type == query->type) &&
 	       (!query->service || strcmp(series->process->name, query->service) == 0) &&
 	       series->last_slot >= query->from_slot &&
 	       (query->to_slot == 0 || series->first_slot < query->to_slot);
 }
 
-static int find_series(struct store *store, const struct store_series_query *query,
+static int find_series(struct store_view *view, const struct store_series_query *query,
 		       struct arena *arena, struct store_series **ret_series, size_t *ret_count)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 	struct store_series *series = arena_alloc_array(arena, fake->n_series + 1, sizeof(*series));
 	size_t count = 0;
 
@@ -30,7 +36,7 @@ static int find_series(struct store *store, const struct store_series_query *que
 	if (fake->fail_with || !series)
 		return fake->fail_with ? fake->fail_with : -ENOMEM;
 	for (size_t i = 0; i < fake->n_series; i++) {
-		if (is_selected(&fake->series[i], query))
+		if (is_selected(view, &fake->series[i], query))
 			series[count++] = fake->series[i];
 	}
 	*ret_series = series;
@@ -38,10 +44,11 @@ static int find_series(struct store *store, const struct store_series_query *que
 	return 0;
 }
 
-static int sum_row(struct sum_table *table, const struct store_sum_query *query,
-		   const struct fake_row *row, struct store_sums *sums)
+static int sum_row(struct store_view *view, struct sum_table *table,
+		   const struct store_sum_query *query, const struct fake_row *row,
+		   struct store_sums *sums)
 {
-	if (cancel_is_requested(query->cancel))
+	if (cancel_is_requested(view->cancel))
 		return -ECANCELED;
 	for (size_t k = 0; k < query->n_series; k++) {
 		const struct store_sum_series *series = &query->series[k];
@@ -62,19 +69,19 @@ static int sum_row(struct sum_table *table, const struct store_sum_query *query,
 	return 0;
 }
 
-static int sum(struct store *store, const struct store_sum_query *query,
+static int sum(struct store_view *view, const struct store_sum_query *query,
 	       struct store_sums *ret_sums)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 	struct store_sums sums = { .n_damaged_blocks = (uint64_t)fake->n_damaged_blocks };
 	struct sum_table table;
 	int r;
 
 	if (fake->fail_with)
 		return fake->fail_with;
-	r = sum_table_init(&table, query);
+	r = sum_table_init(&table, query, view->memory);
 	for (size_t i = 0; r == 0 && i < fake->n_rows; i++)
-		r = sum_row(&table, query, &fake->rows[i], &sums);
+		r = sum_row(view, &table, query, &fake->rows[i], &sums);
 	if (r == 0) {
 		sum_table_take(&table, &sums);
 		*ret_sums = sums;
@@ -83,10 +90,10 @@ static int sum(struct store *store, const struct store_sum_query *query,
 	return r;
 }
 
-static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+static int load_stacks(struct store_view *view, const uint64_t *stack_ids, size_t count,
 		       struct arena *arena, struct store_stack *ret_stacks)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 
 	(void)arena;
 	if (fake->fail_with)
@@ -103,10 +110,10 @@ static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t co
 	return 0;
 }
 
-static int load_executables(struct store *store, const uint32_t *ids, size_t count,
+static int load_executables(struct store_view *view, const uint32_t *ids, size_t count,
 			    struct arena *arena, struct store_executable *ret_executables)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 
 	(void)arena;
 	if (fake->fail_with)
@@ -121,12 +128,11 @@ static int load_executables(struct store *store, const uint32_t *ids, size_t cou
 	return 0;
 }
 
-static int find_event_type(struct store *store, const char *tenant, const char *name,
-			   struct arena *arena, struct event_type_info *ret_info)
+static int find_event_type(struct store_view *view, const char *name, struct arena *arena,
+			   struct event_type_info *ret_info)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 
-	(void)tenant;
 	(void)arena;
 	if (fake->fail_with)
 		return fake->fail_with;
@@ -136,42 +142,46 @@ static int find_event_type(struct store *store, const char *tenant, const char *
 	return 1;
 }
 
-static int path_of(struct store *store, uint64_t process, uint32_t executable, struct arena *arena,
-		   const char **ret_path)
+static const char *path_of(const struct fake_store *fake, const struct store_mapped_file *file)
 {
-	struct fake_store *fake = fake_of(store);
+	for (size_t i = 0; i < fake->n_paths; i++)
+		if (fake->paths[i].process == file->process &&
+		    fake->paths[i].executable == file->executable)
+			return fake->paths[i].path;
+	return NULL;
+}
+
+static int paths_of(struct store_view *view, const struct store_mapped_file *files, size_t count,
+		    struct arena *arena, const char **ret_paths)
+{
+	struct fake_store *fake = fake_of(view);
 
 	(void)arena;
-	for (size_t i = 0; i < fake->n_paths; i++) {
-		if (fake->paths[i].process == process && fake->paths[i].executable == executable) {
-			*ret_path = fake->paths[i].path;
-			return 1;
-		}
+	for (size_t i = 0; i < count; i++)
+		ret_paths[i] = path_of(fake, &files[i]);
+	return 0;
+}
+
+static int named_frames(struct store_view *view, const uint64_t *keys, size_t count,
+			struct arena *arena, const char **ret_names)
+{
+	struct fake_store *fake = fake_of(view);
+
+	(void)arena;
+	for (size_t i = 0; i < count; i++) {
+		ret_names[i] = NULL;
+		for (size_t k = 0; k < fake->n_names; k++)
+			if (fake->names[k].key == keys[i])
+				ret_names[i] = fake->names[k].name;
 	}
 	return 0;
 }
 
-static int named_frame(struct store *store, uint64_t key, struct arena *arena,
-		       const char **ret_name)
+static int list_hosts(struct store_view *view, struct arena *arena, struct store_host **ret_hosts,
+		      size_t *ret_count)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 
-	(void)arena;
-	for (size_t i = 0; i < fake->n_names; i++) {
-		if (fake->names[i].key == key) {
-			*ret_name = fake->names[i].name;
-			return 1;
-		}
-	}
-	return 0;
-}
-
-static int list_hosts(struct store *store, const char *tenant, struct arena *arena,
-		      struct store_host **ret_hosts, size_t *ret_count)
-{
-	struct fake_store *fake = fake_of(store);
-
-	(void)tenant;
 	if (fake->fail_with)
 		return fake->fail_with;
 	*ret_hosts = fake->n_hosts
@@ -195,10 +205,10 @@ static void add_name(const char **names, size_t *count, const char *name)
 	(*count)++;
 }
 
-static int list_services(struct store *store, const char *tenant, size_t max, struct arena *arena,
+static int list_services(struct store_view *view, size_t max, struct arena *arena,
 			 struct store_service **ret_services, size_t *ret_count)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 	struct store_service *services =
 		arena_alloc_array(arena, fake->n_series + 1, sizeof(*services));
 	size_t count = 0;
@@ -211,7 +221,7 @@ static int list_services(struct store *store, const char *tenant, size_t max, st
 
 		for (size_t k = 0; k < count; k++)
 			listed |= strcmp(services[k].name, process->name) == 0;
-		if (!listed && count < max && strcmp(fake->series[i].tenant, tenant) == 0)
+		if (!listed && count < max && strcmp(fake->series[i].tenant, view->tenant) == 0)
 			services[count++] = (struct store_service){
 				.name = process->name,
 				.without_stacks = process->without_stacks,
@@ -222,10 +232,10 @@ static int list_services(struct store *store, const char *tenant, size_t max, st
 	return 0;
 }
 
-static int last_slot(struct store *store, const char *tenant, const char *service,
-		     enum event_type type, uint64_t *ret_slot)
+static int last_slot(struct store_view *view, const char *service, enum event_type type,
+		     uint64_t *ret_slot)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 	uint64_t last = 0;
 
 	if (fake->known_fails_with)
@@ -233,7 +243,7 @@ static int last_slot(struct store *store, const char *tenant, const char *servic
 	for (size_t i = 0; i < fake->n_series; i++) {
 		const struct store_series *series = &fake->series[i];
 
-		if (strcmp(series->tenant, tenant) == 0 && series->type == type &&
+		if (strcmp(series->tenant, view->tenant) == 0 && series->type == type &&
 		    (!service || strcmp(series->process->name, service) == 0))
 			last = MAX(last, series->last_slot);
 	}
@@ -241,10 +251,10 @@ static int last_slot(struct store *store, const char *tenant, const char *servic
 	return last != 0;
 }
 
-static int list_label_names(struct store *store, const char *tenant, const char *from, size_t max,
+static int list_label_names(struct store_view *view, const char *from, size_t max,
 			    struct arena *arena, const char ***ret_names, size_t *ret_count)
 {
-	struct fake_store *fake = fake_of(store);
+	struct fake_store *fake = fake_of(view);
 	size_t room = 1;
 	const char **names;
 	size_t count = 0;
@@ -260,7 +270,7 @@ static int list_label_names(struct store *store, const char *tenant, const char 
 		const struct store_process *process = fake->series[i].process;
 
 		for (uint32_t k = 0; k < process->n_labels; k++)
-			if (strcmp(fake->series[i].tenant, tenant) == 0 &&
+			if (strcmp(fake->series[i].tenant, view->tenant) == 0 &&
 			    strcmp(process->labels[k].name, from) >= 0)
 				add_name(names, &count, process->labels[k].name);
 	}
@@ -269,21 +279,48 @@ static int list_label_names(struct store *store, const char *tenant, const char 
 	return 0;
 }
 
+static struct store_view *close_view(struct store_view *view)
+{
+	free(container_of(view, struct fake_view, view));
+	return NULL;
+}
+
+static const struct store_view_operations view_operations = {
+	.find_series = find_series,
+	.sum = sum,
+	.load_stacks = load_stacks,
+	.load_executables = load_executables,
+	.find_event_type = find_event_type,
+	.paths_of = paths_of,
+	.named_frames = named_frames,
+	.list_hosts = list_hosts,
+	.list_services = list_services,
+	.last_slot = last_slot,
+	.list_label_names = list_label_names,
+	.close = close_view,
+};
+
+static int open_view(struct store *store, const struct store_view_options *options,
+		     struct store_view **ret_view)
+{
+	struct fake_view *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return -ENOMEM;
+	*self = (struct fake_view){
+		.view = { .operations = &view_operations,
+			  .tenant = options->tenant,
+			  .cancel = options->cancel,
+			  .memory = options->memory },
+		.fake = container_of(store, struct fake_store, store),
+	};
+	*ret_view = &self->view;
+	return 0;
+}
+
 struct store *fake_store_init(struct fake_store *fake)
 {
-	static const struct store_operations operations = {
-		.find_series = find_series,
-		.sum = sum,
-		.load_stacks = load_stacks,
-		.load_executables = load_executables,
-		.find_event_type = find_event_type,
-		.path_of = path_of,
-		.named_frame = named_frame,
-		.list_hosts = list_hosts,
-		.list_services = list_services,
-		.last_slot = last_slot,
-		.list_label_names = list_label_names,
-	};
+	static const struct store_operations operations = { .open_view = open_view };
 
 	fake->store.operations = &operations;
 	return &fake->store;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A read-only sample store with arrays that the test fills, behind struct store_operations. With
- * fail_with set, every call fails.
+ * A sample store that can only be read, with arrays that the test fills. With fail_with set, every
+ * call fails.
  */
 
 #include "symbolizer/store/store.h"

@@ -168,7 +168,7 @@ static bool hosts_have_label(struct tag_names *names, const char *name)
 	size_t count;
 	int r;
 
-	r = store_list_hosts(names->store, names->tenant, names->arena, &hosts, &count);
+	r = store_list_hosts(names->view, names->arena, &hosts, &count);
 	if (r < 0) {
 		names->error = r;
 		return false;
@@ -190,8 +190,7 @@ static bool is_label_name(struct tag_names *names, const char *name)
 	size_t count;
 	int r;
 
-	r = store_list_label_names(names->store, names->tenant, name, 1, names->arena, &found,
-				   &count);
+	r = store_list_label_names(names->view, name, 1, names->arena, &found, &count);
 	return r == 0 && count > 0 && strcmp(found[0], name) == 0;
 }
 
@@ -204,8 +203,8 @@ static bool processes_have_label(struct tag_names *names, const char *name)
 	if (is_label_name(names, name) ||
 	    (has_prefix(name, label_prefix) && is_label_name(names, name + strlen(label_prefix))))
 		return true;
-	if (store_list_label_names(names->store, names->tenant, "", MAX_LISTED_LABELS, names->arena,
-				   &names->labels, &names->n_labels) < 0)
+	if (store_list_label_names(names->view, "", MAX_LISTED_LABELS, names->arena, &names->labels,
+				   &names->n_labels) < 0)
 		names->n_labels = 0;
 	return false;
 }

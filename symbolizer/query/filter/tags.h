@@ -9,7 +9,7 @@
  */
 
 #include "symbolizer/query/filter/filter.h"
-#include "symbolizer/store/store.h"
+#include "symbolizer/store/store_view.h"
 
 /* The tags of one series. A value is valid until the next call of series_tag_values(). */
 struct series_tags {
@@ -23,12 +23,11 @@ size_t series_tag_values(void *series_tags, const char *name, const char *const 
 
 /*
  * The names that are tags. A label is searched first in @series, and only if they lack it, among
- * the tenant's hosts and label names in the store. @error is the error of the store if that search
+ * the hosts and label names of the view's tenant. @error is the error of the store if that search
  * failed.
  */
 struct tag_names {
-	struct store *store;
-	const char *tenant;
+	struct store_view *view;
 	struct arena *arena;
 	const struct store_series *series;
 	size_t n_series;

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * The reading operations of store.h, on a borrowed set of connections.
+ * The operations of store_view.h, on a borrowed set of connections.
  */
 
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/store.h"
 
 /* read_series.c */
-int read_find_series(struct connection_set *set, const struct store_series_query *query,
-		     struct arena *arena, struct store_series **ret_series, size_t *ret_count);
+int read_find_series(struct connection_set *set, const char *tenant,
+		     const struct store_series_query *query, struct arena *arena,
+		     struct store_series **ret_series, size_t *ret_count);
 
 /* read_rows.c */
 int read_list_hosts(struct connection_set *set, const char *tenant, struct arena *arena,
@@ -19,10 +20,10 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 /* Returns 1 if found, 0 if not. */
 int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
 	      struct store_host *ret_host, const char **ret_tenant);
-int read_path_of(struct connection_set *set, uint64_t process, uint32_t executable,
-		 struct arena *arena, const char **ret_path);
-int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
-		     const char **ret_name);
+int read_paths_of(struct connection_set *set, const struct store_mapped_file *files, size_t count,
+		  struct arena *arena, const char **ret_paths);
+int read_named_frames(struct connection_set *set, const uint64_t *ids, size_t count,
+		      struct arena *arena, const char **ret_names);
 
 int read_executables(struct connection_set *set, const uint32_t *ids, size_t count,
 		     struct arena *arena, struct store_executable *ret_executables);
@@ -74,9 +75,9 @@ int read_walk_days(struct connection_set *set, const struct read_range *range,
 		   read_day_function function, void *arg);
 
 /* read_services.c */
-int read_active_services(struct connection_set *set, const struct store_series_query *query,
-			 struct arena *arena, struct store_active_service **ret_services,
-			 size_t *ret_count);
+int read_active_services(struct connection_set *set, const char *tenant,
+			 const struct store_series_query *query, struct arena *arena,
+			 struct store_active_service **ret_services, size_t *ret_count);
 
 /* read_coverage.c */
 int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
@@ -88,7 +89,7 @@ int read_scan_counters(struct connection_set *set, const struct store_counter_qu
 		       store_counters_function function, void *arg);
 
 /* read_scan.c */
-int read_scan(struct connection_set *set, const struct store_range *range,
-	      store_row_function function, void *arg);
-int read_sum(struct connection_set *set, const struct store_sum_query *query,
-	     struct store_sums *ret_sums);
+int read_scan(struct connection_set *set, const struct store_view *view,
+	      const struct store_range *range, store_row_function function, void *arg);
+int read_sum(struct connection_set *set, const struct store_view *view,
+	     const struct store_sum_query *query, struct store_sums *ret_sums);

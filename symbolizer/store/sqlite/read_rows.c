@@ -188,6 +188,7 @@ int read_agent_executables(struct connection_set *set, const char *tenant,
 		struct store_executable executable;
 
 		r = executable_of_row(row, arena, &executable);
+		executable.id = 0;
 		if (r == 0)
 			r = vec_push(&found, executable);
 		if (r == 0)
@@ -221,35 +222,51 @@ static int find_any_path(struct sqlite_db *hearth, uint32_t executable, struct a
 	return r < 0 ? r : found;
 }
 
-int read_path_of(struct connection_set *set, uint64_t process, uint32_t executable,
-		 struct arena *arena, const char **ret_path)
+static int path_of(struct sqlite_db *hearth, const struct store_mapped_file *file,
+		   struct arena *arena, const char **ret_path)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	struct sqlite_db *hearth;
 	int r;
 
-	r = connection_set_hearth(set, &hearth);
-	if (r == 0 && process == 0)
-		return find_any_path(hearth, executable, arena, ret_path);
-	if (r == 0)
-		r = sqlite_query(hearth, SQL_PROCESS_PATHS, &row, SQL_INT(process));
+	if (file->process == 0)
+		return find_any_path(hearth, file->executable, arena, ret_path);
+	r = sqlite_query(hearth, SQL_PROCESS_PATHS, &row, SQL_INT(file->process));
 	if (r <= 0)
 		return r;
-	return codec_find_path(sqlite_blob(row, 0), executable, arena, ret_path);
+	return codec_find_path(sqlite_blob(row, 0), file->executable, arena, ret_path);
 }
 
-int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
-		     const char **ret_name)
+int read_paths_of(struct connection_set *set, const struct store_mapped_file *files, size_t count,
+		  struct arena *arena, const char **ret_paths)
 {
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *hearth;
 	int r;
 
 	r = connection_set_hearth(set, &hearth);
-	if (r == 0)
-		r = sqlite_query(hearth, SQL_NAMED_FRAME_LOAD, &row, SQL_INT(id));
-	if (r <= 0)
-		return r;
-	*ret_name = copy_text(arena, row, 0);
-	return *ret_name ? 1 : -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		ret_paths[i] = NULL;
+		r = path_of(hearth, &files[i], arena, &ret_paths[i]);
+	}
+	return MIN(r, 0);
+}
+
+int read_named_frames(struct connection_set *set, const uint64_t *ids, size_t count,
+		      struct arena *arena, const char **ret_names)
+{
+	struct sqlite_db *hearth;
+	int r;
+
+	r = connection_set_hearth(set, &hearth);
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+
+		ret_names[i] = NULL;
+		r = sqlite_query(hearth, SQL_NAMED_FRAME_LOAD, &row, SQL_INT(ids[i]));
+		if (r <= 0)
+			continue;
+		ret_names[i] = copy_text(arena, row, 0);
+		if (!ret_names[i])
+			r = -ENOMEM;
+	}
+	return MIN(r, 0);
 }

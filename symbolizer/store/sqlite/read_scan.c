@@ -158,13 +158,13 @@ static int scan_days(struct day_scan *scan, uint64_t from_slot, uint64_t to_slot
 	return r;
 }
 
-int read_scan(struct connection_set *set, const struct store_range *range,
-	      store_row_function function, void *arg)
+int read_scan(struct connection_set *set, const struct store_view *view,
+	      const struct store_range *range, store_row_function function, void *arg)
 {
 	scoped_free uint32_t *ids = calloc(range->n_series + 1, sizeof(*ids));
 	struct day_scan scan = {
 		.set = set,
-		.cancel = range->cancel,
+		.cancel = view->cancel,
 		.rows = { .series_ids = ids,
 			  .n_series = range->n_series,
 			  .function = function,
@@ -180,14 +180,14 @@ int read_scan(struct connection_set *set, const struct store_range *range,
 	return r < 0 ? r : (int)MIN(scan.n_damaged, (uint64_t)INT_MAX);
 }
 
-int read_sum(struct connection_set *set, const struct store_sum_query *query,
-	     struct store_sums *ret_sums)
+int read_sum(struct connection_set *set, const struct store_view *view,
+	     const struct store_sum_query *query, struct store_sums *ret_sums)
 {
 	scoped_free uint32_t *ids = calloc(query->n_series + 1, sizeof(*ids));
 	struct block_sum sum = { .query = query };
 	struct day_scan scan = {
 		.set = set,
-		.cancel = query->cancel,
+		.cancel = view->cancel,
 		.rows = { .series_ids = ids, .n_series = query->n_series },
 		.sum = &sum,
 	};
@@ -197,7 +197,7 @@ int read_sum(struct connection_set *set, const struct store_sum_query *query,
 		return -ENOMEM;
 	for (size_t i = 0; i < query->n_series; i++)
 		ids[i] = (uint32_t)query->series[i].id;
-	r = sum_table_init(&sum.table, query);
+	r = sum_table_init(&sum.table, query, view->memory);
 	if (r == 0)
 		r = scan_days(&scan, query->from_slot, query->to_slot);
 	if (r == 0) {

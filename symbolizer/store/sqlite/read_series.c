@@ -18,6 +18,7 @@ struct activity {
 struct series_search {
 	struct connection_set *set;
 	struct sqlite_db *hearth;
+	const char *tenant;
 	const struct store_series_query *query;
 	struct arena *arena;
 	struct hash_table *active; /* uint32_t series -> struct activity */
@@ -144,7 +145,7 @@ static int find_host(struct series_search *search, uint32_t id, const struct sto
 		if (!host)
 			return -ENOMEM;
 		r = read_host(search->set, id, search->arena, host, &tenant);
-		*slot = r > 0 && strcmp(tenant, search->query->tenant) == 0 ? host : NULL;
+		*slot = r > 0 && strcmp(tenant, search->tenant) == 0 ? host : NULL;
 	}
 	if (r < 0)
 		return r;
@@ -248,7 +249,6 @@ static int add_series(struct series_search *search, uint32_t id)
 		return r;
 	series = (struct store_series){
 		.id = id,
-		.tenant = query->tenant,
 		.tid = (uint32_t)sqlite3_column_int64(row, 2),
 		.type = (enum event_type)sqlite3_column_int(row, 4),
 		.cpu = sqlite3_column_int(row, 5),
@@ -304,19 +304,21 @@ static int search_series(struct series_search *search)
 	return r;
 }
 
-int read_find_series(struct connection_set *set, const struct store_series_query *query,
-		     struct arena *arena, struct store_series **ret_series, size_t *ret_count)
+int read_find_series(struct connection_set *set, const char *tenant,
+		     const struct store_series_query *query, struct arena *arena,
+		     struct store_series **ret_series, size_t *ret_count)
 {
 	scoped(series_search_release) struct series_search search = {
 		.set = set,
+		.tenant = tenant,
 		.query = query,
 		.arena = arena,
 	};
 	struct store_series *copy;
-	char *tenant = arena_copy_text(arena, query->tenant, strlen(query->tenant));
+	char *copied_tenant = arena_copy_text(arena, tenant, strlen(tenant));
 	int r;
 
-	if (!tenant)
+	if (!copied_tenant)
 		return -ENOMEM;
 	r = search_series(&search);
 	if (r < 0)
@@ -325,7 +327,7 @@ int read_find_series(struct connection_set *set, const struct store_series_query
 	if (!copy)
 		return -ENOMEM;
 	for (size_t i = 0; i < search.found.count; i++)
-		copy[i].tenant = tenant;
+		copy[i].tenant = copied_tenant;
 	*ret_series = copy;
 	*ret_count = search.found.count;
 	return 0;

@@ -38,6 +38,7 @@ VEC_DEFINE(process_vec, struct counted_process);
 struct service_count {
 	struct connection_set *set;
 	struct sqlite_db *hearth;
+	const char *tenant;
 	const struct store_series_query *query;
 	struct hash_table *hosts; /* of the tenant */
 	struct string_table *names;
@@ -115,7 +116,7 @@ static int load_hosts(struct service_count *count)
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(count->hearth, SQL_HOST_LIST, &row, SQL_TEXT(count->query->tenant));
+	r = sqlite_query(count->hearth, SQL_HOST_LIST, &row, SQL_TEXT(count->tenant));
 	while (r > 0) {
 		const uint32_t host = (uint32_t)sqlite3_column_int64(row, 0);
 
@@ -293,11 +294,15 @@ static int count_services(struct service_count *count, struct arena *arena,
 	return r;
 }
 
-int read_active_services(struct connection_set *set, const struct store_series_query *query,
-			 struct arena *arena, struct store_active_service **ret_services,
-			 size_t *ret_count)
+int read_active_services(struct connection_set *set, const char *tenant,
+			 const struct store_series_query *query, struct arena *arena,
+			 struct store_active_service **ret_services, size_t *ret_count)
 {
-	scoped(service_count_release) struct service_count count = { .set = set, .query = query };
+	scoped(service_count_release) struct service_count count = {
+		.set = set,
+		.tenant = tenant,
+		.query = query,
+	};
 	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	int r;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store operations and opening. One thread writes groups of batches. Readers come
- * from a pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
+ * The store operations and opening. One thread writes groups of batches. Readers (sqlite_view.c)
+ * come from a pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
  * (store_state.h) is rebuilt from the files when the store is opened.
  */
 
@@ -33,11 +33,6 @@
 /* Space that store_check() requires: more than a batch needs in the WAL. */
 #define CHECK_BYTES (256 * KIB)
 
-static struct reader reader_for(struct store *store, enum reader_kind kind)
-{
-	return reader_borrow(sqlite_store_of(store)->readers, kind);
-}
-
 static size_t write_group(void *arg, struct store_write *const *writes, size_t count)
 {
 	struct sqlite_store *self = arg;
@@ -62,164 +57,16 @@ static int operation_write(struct store *store, const char *tenant, const struct
 	return write_queue_run(sqlite_store_of(store)->queue, &write);
 }
 
-static int operation_find_series(struct store *store, const struct store_series_query *query,
-				 struct arena *arena, struct store_series **ret_series,
-				 size_t *ret_count)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_find_series(reader.set, query, arena, ret_series, ret_count);
-}
-
-static int operation_scan(struct store *store, const struct store_range *range,
-			  store_row_function function, void *arg)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_scan(reader.set, range, function, arg);
-}
-
-static int operation_sum(struct store *store, const struct store_sum_query *query,
-			 struct store_sums *ret_sums)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_sum(reader.set, query, ret_sums);
-}
-
-static int operation_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
-				   uint64_t from_slot, uint64_t to_slot,
-				   store_coverage_function function, void *arg)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_scan_coverage(reader.set, hosts, count, from_slot, to_slot, function, arg);
-}
-
-static int operation_scan_counters(struct store *store, const struct store_counter_query *query,
-				   store_counters_function function, void *arg)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_scan_counters(reader.set, query, function, arg);
-}
-
-static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
-				 struct arena *arena, struct store_stack *ret_stacks)
-{
-	struct sqlite_store *self = sqlite_store_of(store);
-	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers, READER_SCAN);
-	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
-	struct sqlite_db *hearth;
-	int r;
-
-	r = connection_set_hearth(reader.set, &hearth);
-	if (r == 0)
-		r = sqlite_begin_read(hearth, &reading);
-	return r < 0 ? r : stacks_load(self->nodes, hearth, stack_ids, count, arena, ret_stacks);
-}
-
-static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count,
-				      struct arena *arena, struct store_executable *ret_executables)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_executables(reader.set, ids, count, arena, ret_executables);
-}
-
-static int operation_load_code_objects(struct store *store, const uint32_t *ids, size_t count,
-				       struct arena *arena, struct store_code_object *ret_objects)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_code_objects(reader.set, ids, count, arena, ret_objects);
-}
-
-static int operation_find_event_type(struct store *store, const char *tenant, const char *name,
-				     struct arena *arena, struct event_type_info *ret_info)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
-
-	return read_event_type(reader.set, tenant, name, arena, ret_info);
-}
-
-static int operation_path_of(struct store *store, uint64_t process, uint32_t executable,
-			     struct arena *arena, const char **ret_path)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
-
-	return read_path_of(reader.set, process, executable, arena, ret_path);
-}
-
-static int operation_named_frame(struct store *store, uint64_t address, struct arena *arena,
-				 const char **ret_name)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
-
-	return read_named_frame(reader.set, address, arena, ret_name);
-}
-
-static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
-				struct store_host **ret_hosts, size_t *ret_count)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
-}
-
-static int operation_find_executable(struct store *store, const char *tenant,
-				     const struct executable_id *identity, struct arena *arena,
-				     struct store_executable *ret_executable)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
-
-	return read_executable_by_identity(reader.set, tenant, identity, arena, ret_executable);
-}
-
 static int operation_agent_executables(struct store *store, const char *tenant,
 				       const struct hash128 *agent, uint64_t epoch, size_t max,
 				       struct arena *arena,
 				       struct store_executable **ret_executables, size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers, READER_LOOKUP);
 
 	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables,
 				      ret_count);
-}
-
-static int operation_list_services(struct store *store, const char *tenant, size_t max,
-				   struct arena *arena, struct store_service **ret_services,
-				   size_t *ret_count)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_list_services(reader.set, tenant, max, arena, ret_services, ret_count);
-}
-
-static int operation_active_services(struct store *store, const struct store_series_query *query,
-				     struct arena *arena,
-				     struct store_active_service **ret_services, size_t *ret_count)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_active_services(reader.set, query, arena, ret_services, ret_count);
-}
-
-static int operation_last_slot(struct store *store, const char *tenant, const char *service,
-			       enum event_type type, uint64_t *ret_slot)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_last_slot(reader.set, tenant, service, type, ret_slot);
-}
-
-static int operation_list_label_names(struct store *store, const char *tenant, const char *from,
-				      size_t max, struct arena *arena, const char ***ret_names,
-				      size_t *ret_count)
-{
-	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
-
-	return read_list_label_names(reader.set, tenant, from, max, arena, ret_names, ret_count);
 }
 
 static void operation_set_retention(struct store *store, uint64_t retention_ns)
@@ -306,24 +153,8 @@ static struct store *operation_free(struct store *store)
 
 static const struct store_operations sqlite_operations = {
 	.write = operation_write,
-	.find_series = operation_find_series,
-	.sum = operation_sum,
-	.scan = operation_scan,
-	.scan_coverage = operation_scan_coverage,
-	.scan_counters = operation_scan_counters,
-	.load_stacks = operation_load_stacks,
-	.load_executables = operation_load_executables,
-	.load_code_objects = operation_load_code_objects,
-	.find_event_type = operation_find_event_type,
-	.path_of = operation_path_of,
-	.named_frame = operation_named_frame,
-	.list_hosts = operation_list_hosts,
-	.find_executable = operation_find_executable,
+	.open_view = sqlite_view_open,
 	.agent_executables = operation_agent_executables,
-	.list_services = operation_list_services,
-	.active_services = operation_active_services,
-	.last_slot = operation_last_slot,
-	.list_label_names = operation_list_label_names,
 	.set_retention = operation_set_retention,
 	.check = operation_check,
 	.stats = operation_stats,

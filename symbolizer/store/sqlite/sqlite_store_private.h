@@ -30,5 +30,9 @@ static inline struct sqlite_store *sqlite_store_of(struct store *store)
 	return container_of(store, struct sqlite_store, store);
 }
 
+/* The operation open_view (sqlite_view.c). */
+int sqlite_view_open(struct store *store, const struct store_view_options *options,
+		     struct store_view **ret_view);
+
 /* Loads the time that retention trusts. Call it when the days are known. */
 void retention_begin(struct sqlite_store *self);

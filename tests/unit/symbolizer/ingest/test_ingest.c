@@ -7,6 +7,7 @@
 #include "symbolizer/ingest/ingest.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/batch_builder.h"
+#include "tests/support/store_view.h"
 
 /*
  * ingest_batch() on whole request bodies, and the answers to the agent.
@@ -253,6 +254,7 @@ static void nothing_is_refused_for_good_while_the_servers_clock_is_wrong(void **
 static void a_batch_is_stored_at_the_right_time_after_its_agents_clock_was_set(void **state)
 {
 	struct fixture *fixture = *state;
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
@@ -269,7 +271,8 @@ static void a_batch_is_stored_at_the_right_time_after_its_agents_clock_was_set(v
 	assert_ok(ingest_body(fixture, &body, clock, &answer, &result));
 	assert_true(result.stored);
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(store_list_hosts(fixture->store, "default", arena, &hosts, &n_hosts));
+	view = open_view(fixture->store, "default");
+	assert_ok(store_list_hosts(view, arena, &hosts, &n_hosts));
 	assert_int_equal(n_hosts, 1);
 	assert_int_equal(hosts[0].last_seen_ns, fixture->now_ns - 60 * NSEC_PER_SEC);
 }

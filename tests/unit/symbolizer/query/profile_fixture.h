@@ -14,9 +14,11 @@
 
 #include "common/limits.h"
 #include "symbolizer/query/profile.h"
+#include "symbolizer/store/store.h"
 #include "tests/support/command.h"
 #include "tests/support/fake_debuginfo.h"
 #include "tests/support/fake_store.h"
+#include "tests/support/store_view.h"
 
 #define KERNEL_TEXT UINT64_C(0xffffffff81000000)
 
@@ -140,6 +142,7 @@ struct fixture {
 	struct resolver *resolver;
 	struct fake_store fake;
 	struct store *store;
+	struct store_view_options options; /* of the view that query() opens */
 	struct store_executable executables[9];
 	struct fake_stack stacks[FIXTURE_MAX_STACKS];
 	struct store_frame frames[FIXTURE_MAX_STACKS][FIXTURE_MAX_FRAMES];
@@ -226,8 +229,8 @@ static inline int fixture_setup(void **state)
 	fixture->fake.n_paths = ARRAY_SIZE(paths);
 	fixture->fake.names = names;
 	fixture->fake.n_names = ARRAY_SIZE(names);
-	fixture->request = (struct profile_request){ .tenant = "default",
-						     .type = EVENT_ON_CPU,
+	fixture->options = (struct store_view_options){ .tenant = "default" };
+	fixture->request = (struct profile_request){ .type = EVENT_ON_CPU,
 						     .service = "app",
 						     .from_slot = T0,
 						     .to_slot = T0 + 60 * SECOND,
@@ -322,8 +325,11 @@ static inline void set_stacks(struct fixture *fixture, const struct stack_text *
 
 static inline int query(struct fixture *fixture, struct tree **ret_tree)
 {
-	return profile_query(fixture->store, fixture->resolver, &system_clock, &fixture->request,
-			     ret_tree, &fixture->stats, fixture->message);
+	scoped(store_view_closep) struct store_view *view = NULL;
+
+	assert_ok(store_view_open(fixture->store, &fixture->options, &view));
+	return profile_query(view, fixture->resolver, &system_clock, &fixture->request, ret_tree,
+			     &fixture->stats, fixture->message);
 }
 
 static inline int print_self(void *arg, const struct tree *tree, uint32_t node)

@@ -4,7 +4,7 @@
 #include "common/limits.h"
 #include "symbolizer/query/coverage.h"
 
-/* A store with coverage only. */
+/* A view with coverage only. */
 static const struct batch_time {
 	uint32_t host;
 	uint64_t first_slot, last_slot;
@@ -12,13 +12,13 @@ static const struct batch_time {
 	{ 1, 100, 149 }, { 1, 150, 199 }, { 1, 300, 349 }, { 2, 120, 219 }, { 3, 0, 1000 },
 };
 
-static int scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
+static int scan_coverage(struct store_view *view, const uint32_t *hosts, size_t count,
 			 uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			 void *arg)
 {
 	int r = 0;
 
-	(void)store;
+	(void)view;
 	for (size_t i = 0; i < ARRAY_SIZE(batch_times); i++) {
 		const struct batch_time *time = &batch_times[i];
 
@@ -30,8 +30,8 @@ static int scan_coverage(struct store *store, const uint32_t *hosts, size_t coun
 	return r;
 }
 
-static const struct store_operations operations = { .scan_coverage = scan_coverage };
-static const struct store_operations without = {};
+static const struct store_view_operations operations = { .scan_coverage = scan_coverage };
+static const struct store_view_operations without = {};
 
 static void time_covered_by_several_agents_counts_once(void **state)
 {
@@ -45,7 +45,7 @@ static void time_covered_by_several_agents_counts_once(void **state)
 		{ { 1, 2 }, 2, 220, 300, 0 },  { { 4 }, 1, 0, 1000, 0 },
 		{ { 2, 1 }, 2, 210, 310, 20 },
 	};
-	struct store store = { .operations = &operations };
+	struct store_view view = { .operations = &operations };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -55,7 +55,7 @@ static void time_covered_by_several_agents_counts_once(void **state)
 		};
 		uint64_t slots = 1;
 
-		assert_ok(coverage_add_hosts(&coverage, &store, cases[i].hosts, cases[i].n_hosts,
+		assert_ok(coverage_add_hosts(&coverage, &view, cases[i].hosts, cases[i].n_hosts,
 					     &slots));
 		assert_int_equal(slots, cases[i].slots);
 		assert_int_equal(coverage_of_all(&coverage), cases[i].slots);
@@ -67,13 +67,13 @@ static void hosts_added_one_by_one_keep_their_own_time(void **state)
 {
 	static const uint32_t hosts[] = { 1, 2 };
 	struct coverage coverage = { .to_slot = 1000 };
-	struct store store = { .operations = &operations };
+	struct store_view view = { .operations = &operations };
 	uint64_t slots = 0;
 
 	(void)state;
-	assert_ok(coverage_add_hosts(&coverage, &store, &hosts[0], 1, &slots));
+	assert_ok(coverage_add_hosts(&coverage, &view, &hosts[0], 1, &slots));
 	assert_int_equal(slots, 150);
-	assert_ok(coverage_add_hosts(&coverage, &store, &hosts[1], 1, &slots));
+	assert_ok(coverage_add_hosts(&coverage, &view, &hosts[1], 1, &slots));
 	assert_int_equal(slots, 100);
 	assert_int_equal(coverage_of_all(&coverage), 170);
 	coverage_release(&coverage);
@@ -83,12 +83,12 @@ static void more_batches_than_can_be_read_are_refused(void **state)
 {
 	static const uint32_t host = 1;
 	struct coverage coverage = { .to_slot = 1000, .n_batches = COVERAGE_MAX_BATCHES - 3 };
-	struct store store = { .operations = &operations };
+	struct store_view view = { .operations = &operations };
 	uint64_t slots = 0;
 
 	(void)state;
-	assert_ok(coverage_add_hosts(&coverage, &store, &host, 1, &slots));
-	assert_int_equal(coverage_add_hosts(&coverage, &store, &host, 1, &slots), -E2BIG);
+	assert_ok(coverage_add_hosts(&coverage, &view, &host, 1, &slots));
+	assert_int_equal(coverage_add_hosts(&coverage, &view, &host, 1, &slots), -E2BIG);
 	coverage_release(&coverage);
 }
 
@@ -96,11 +96,11 @@ static void coverage_is_unknown_in_an_engine_without_it(void **state)
 {
 	static const uint32_t host = 1;
 	struct coverage coverage = { .to_slot = 1000 };
-	struct store store = { .operations = &without };
+	struct store_view view = { .operations = &without };
 	uint64_t slots = 1;
 
 	(void)state;
-	assert_ok(coverage_add_hosts(&coverage, &store, &host, 1, &slots));
+	assert_ok(coverage_add_hosts(&coverage, &view, &host, 1, &slots));
 	assert_int_equal(slots, 0);
 }
 

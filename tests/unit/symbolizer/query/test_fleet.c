@@ -12,23 +12,23 @@ static const struct store_host hosts[] = {
 	{ .id = 3, .name = "web-1", .agent_id = "second-boot", .n_cpus = 8, .last_seen_ns = 2000 },
 };
 
-static int list_hosts(struct store *store, const char *tenant, struct arena *arena,
-		      struct store_host **ret_hosts, size_t *ret_count)
+static int list_hosts(struct store_view *view, struct arena *arena, struct store_host **ret_hosts,
+		      size_t *ret_count)
 {
-	(void)store;
-	(void)tenant;
+	(void)view;
 	*ret_hosts = arena_copy(arena, hosts, sizeof(hosts));
 	*ret_count = ARRAY_SIZE(hosts);
 	return *ret_hosts ? 0 : -ENOMEM;
 }
 
 /* Each boot of web-1 covers 1,000 slots. */
-static int scan_coverage(struct store *store, const uint32_t *ids, size_t count, uint64_t from_slot,
-			 uint64_t to_slot, store_coverage_function function, void *arg)
+static int scan_coverage(struct store_view *view, const uint32_t *ids, size_t count,
+			 uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
+			 void *arg)
 {
 	int r = 0;
 
-	(void)store;
+	(void)view;
 	(void)from_slot;
 	(void)to_slot;
 	for (size_t i = 0; r == 0 && i < count; i++)
@@ -37,12 +37,12 @@ static int scan_coverage(struct store *store, const uint32_t *ids, size_t count,
 	return r;
 }
 
-static int scan_counters(struct store *store, const struct store_counter_query *query,
+static int scan_counters(struct store_view *view, const struct store_counter_query *query,
 			 store_counters_function function, void *arg)
 {
 	int r = 0;
 
-	(void)store;
+	(void)view;
 	for (size_t i = 0; r == 0 && i < query->n_hosts; i++) {
 		uint64_t values[STORE_MAX_COUNTER_NAMES] = {};
 		const struct store_batch_counters batch = {
@@ -61,7 +61,7 @@ static int scan_counters(struct store *store, const struct store_counter_query *
 	return r;
 }
 
-static const struct store_operations operations = {
+static const struct store_view_operations operations = {
 	.list_hosts = list_hosts,
 	.scan_coverage = scan_coverage,
 	.scan_counters = scan_counters,
@@ -69,14 +69,13 @@ static const struct store_operations operations = {
 
 static void boots_of_a_host_are_one_row_with_the_data_of_the_newest(void **state)
 {
-	struct store store = { .operations = &operations };
+	struct store_view view = { .operations = &operations };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct fleet fleet;
 
 	(void)state;
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 100000 }, arena,
-			     &fleet));
+	assert_ok(fleet_list(&view, &(struct losses_range){ .to_slot = 100000 }, arena, &fleet));
 	assert_int_equal(fleet.count, 1);
 	assert_string_equal(fleet.hosts[0].machine.host->agent_id, "second-boot");
 	assert_int_equal(fleet.hosts[0].machine.host->n_cpus, 8);
@@ -88,17 +87,15 @@ static void boots_of_a_host_are_one_row_with_the_data_of_the_newest(void **state
 
 static void hosts_not_seen_in_the_range_are_counted_by_name(void **state)
 {
-	struct store store = { .operations = &operations };
+	struct store_view view = { .operations = &operations };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct fleet fleet;
 
 	(void)state;
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 100000 }, arena,
-			     &fleet));
+	assert_ok(fleet_list(&view, &(struct losses_range){ .to_slot = 100000 }, arena, &fleet));
 	assert_int_equal(fleet.n_not_seen, 1);
-	assert_ok(fleet_list(&store, "default", &(struct losses_range){ .to_slot = 5000 }, arena,
-			     &fleet));
+	assert_ok(fleet_list(&view, &(struct losses_range){ .to_slot = 5000 }, arena, &fleet));
 	assert_int_equal(fleet.count, 0);
 	assert_int_equal(fleet.n_not_seen, 2);
 }

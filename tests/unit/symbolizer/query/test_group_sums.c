@@ -25,10 +25,11 @@ static const struct fake_row rows[] = {
 
 static int sum(struct fixture *fixture, struct arena *arena, struct group_sums *ret_sums)
 {
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
+
 	FAKE_SET(fixture, series, fleet);
 	FAKE_SET(fixture, rows, rows);
-	return group_sums_query(fixture->store, &fixture->request, arena, ret_sums,
-				fixture->message);
+	return group_sums_query(view, &fixture->request, arena, ret_sums, fixture->message);
 }
 
 static void processes_are_sorted_by_value_and_count_threads_once(void **state)

@@ -16,17 +16,17 @@ struct fake_batch {
 	struct batch_counter counters[3];
 };
 
-struct fake_store {
-	struct store store;
+struct fake_view {
+	struct store_view view;
 	const struct fake_batch *batches;
 	size_t count;
 };
 
-static int scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
+static int scan_coverage(struct store_view *view, const uint32_t *hosts, size_t count,
 			 uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			 void *arg)
 {
-	const struct fake_store *fake = container_of(store, struct fake_store, store);
+	const struct fake_view *fake = container_of(view, struct fake_view, view);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < fake->count; i++) {
@@ -55,10 +55,10 @@ static void sum_counters(const struct store_counter_query *query, const struct f
 			}
 }
 
-static int scan_counters(struct store *store, const struct store_counter_query *query,
+static int scan_counters(struct store_view *view, const struct store_counter_query *query,
 			 store_counters_function function, void *arg)
 {
-	const struct fake_store *fake = container_of(store, struct fake_store, store);
+	const struct fake_view *fake = container_of(view, struct fake_view, view);
 	int r = 0;
 
 	for (size_t k = 0; r == 0 && k < query->n_hosts; k++)
@@ -82,7 +82,7 @@ static int scan_counters(struct store *store, const struct store_counter_query *
 	return r;
 }
 
-static const struct store_operations operations = {
+static const struct store_view_operations operations = {
 	.scan_coverage = scan_coverage,
 	.scan_counters = scan_counters,
 };
@@ -114,11 +114,11 @@ static struct losses losses_between(const struct fake_batch *batches, size_t cou
 		.to_slot = to_s * SLOTS_PER_SECOND,
 		.now_ns = now_s * NSEC_PER_SEC,
 	};
-	struct fake_store fake = { { &operations }, batches, count };
+	struct fake_view fake = { { .operations = &operations }, batches, count };
 	struct losses losses;
 
-	assert_ok(losses_of_series(&fake.store, &range, series, ARRAY_SIZE(series), arena,
-				   ret_hosts, &losses));
+	assert_ok(losses_of_series(&fake.view, &range, series, ARRAY_SIZE(series), arena, ret_hosts,
+				   &losses));
 	assert_int_equal(losses.n_hosts, 2);
 	return losses;
 }
@@ -296,12 +296,13 @@ static void a_wrong_clock_makes_no_batch_late(void **state)
 	assert_int_equal(losses.n_late, 2);
 }
 
-static int scan_too_much(struct store *store, const uint32_t *ids, size_t count, uint64_t from_slot,
-			 uint64_t to_slot, store_coverage_function function, void *arg)
+static int scan_too_much(struct store_view *view, const uint32_t *ids, size_t count,
+			 uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
+			 void *arg)
 {
 	int r = 0;
 
-	(void)store;
+	(void)view;
 	(void)count;
 	(void)to_slot;
 	for (size_t i = 0; r == 0 && i <= COVERAGE_MAX_BATCHES; i++)
@@ -311,17 +312,17 @@ static int scan_too_much(struct store *store, const uint32_t *ids, size_t count,
 
 static void coverage_is_unknown_with_too_many_batches(void **state)
 {
-	static const struct store_operations too_much = { .scan_coverage = scan_too_much };
+	static const struct store_view_operations too_much = { .scan_coverage = scan_too_much };
 	const struct losses_range range = { .to_slot = 1000 };
 	const struct store_series series = { .process = &processes[0] };
-	struct store store = { .operations = &too_much };
+	struct store_view view = { .operations = &too_much };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct host_losses *found;
 	struct losses losses;
 
 	(void)state;
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(losses_of_series(&store, &range, &series, 1, arena, &found, &losses));
+	assert_ok(losses_of_series(&view, &range, &series, 1, arena, &found, &losses));
 	assert_int_equal(losses.covered_slots, 0);
 	assert_int_equal(losses.n_gaps, 0);
 }

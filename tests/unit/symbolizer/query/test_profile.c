@@ -56,17 +56,17 @@ static void a_query_ends_when_its_cancellation_is_requested(void **state)
 	struct tree *tree = NULL;
 
 	set_fleet(fixture);
-	fixture->request.cancel = &before;
+	fixture->options.cancel = &before;
 	cancel_request(&before);
 	assert_int_equal(query(fixture, &tree), -ECANCELED);
 	assert_int_equal(fixture->stats.n_rows, 0);
 
-	fixture->request.cancel = fixture->fake.cancel_while_loading = &while_loading;
+	fixture->options.cancel = fixture->fake.cancel_while_loading = &while_loading;
 	assert_int_equal(query(fixture, &tree), -ECANCELED);
 	assert_true(fixture->stats.n_rows > 0);
 	assert_int_equal(fixture->stats.n_stacks, 0);
 	assert_null(tree);
-	fixture->request.cancel = NULL;
+	fixture->options.cancel = NULL;
 }
 
 static void a_query_without_memory_fails_and_gives_back_what_it_took(void **state)
@@ -77,7 +77,7 @@ static void a_query_without_memory_fails_and_gives_back_what_it_took(void **stat
 	struct tree *tree = NULL;
 
 	set_fleet(fixture);
-	fixture->request.memory = &budget;
+	fixture->options.memory = &budget;
 	assert_int_equal(query(fixture, &tree), -ENOMEM);
 	assert_null(tree);
 	assert_true(memory_budget_refused(&budget) > 0);
@@ -89,7 +89,7 @@ static void a_query_without_memory_fails_and_gives_back_what_it_took(void **stat
 	tree_free(tree);
 	assert_int_equal(budget.used_bytes, 0);
 	assert_true(used <= budget.limit_bytes);
-	fixture->request.memory = NULL;
+	fixture->options.memory = NULL;
 }
 
 static void stacks_of_all_threads_and_hosts_merge_into_one_tree(void **state)

@@ -7,6 +7,7 @@
 #include "symbolizer/debuginfo/debuginfo_store.h"
 #include "symbolizer/query/profile.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
+#include "tests/support/store_view.h"
 #include "tests/support/unit.h"
 
 /* 2024-02-21T03:12:00Z */
@@ -17,6 +18,7 @@
 struct fixture {
 	void *folder;
 	struct store *store;
+	struct store_view *view;
 	struct debuginfo_store *debuginfo;
 	struct resolver *resolver;
 	struct arena *arena;
@@ -125,11 +127,11 @@ static int setup(void **state)
 							       .stored_bytes = GIB },
 			       &fixture->resolver));
 	write_batch(fixture);
-	assert_int_equal(store_find_event_type(fixture->store, "default", "page-faults",
-					       fixture->arena, &fixture->event),
+	fixture->view = open_view(fixture->store, "default");
+	assert_int_equal(store_find_event_type(fixture->view, "page-faults", fixture->arena,
+					       &fixture->event),
 			 1);
-	fixture->request = (struct profile_request){ .tenant = "default",
-						     .type = fixture->event.type,
+	fixture->request = (struct profile_request){ .type = fixture->event.type,
 						     .event = &fixture->event,
 						     .service = "app",
 						     .from_slot = T0,
@@ -145,6 +147,7 @@ static int teardown(void **state)
 
 	resolver_free(fixture->resolver);
 	debuginfo_store_free(fixture->debuginfo);
+	store_view_close(fixture->view);
 	store_free(fixture->store);
 	arena_free(fixture->arena);
 	assert_int_equal(temp_folder_teardown(&fixture->folder), 0);
@@ -158,8 +161,8 @@ static struct tree *query(struct fixture *fixture, int expected, char message[PR
 	struct profile_stats stats;
 	int r;
 
-	r = profile_query(fixture->store, fixture->resolver, &system_clock, &fixture->request,
-			  &tree, &stats, message);
+	r = profile_query(fixture->view, fixture->resolver, &system_clock, &fixture->request, &tree,
+			  &stats, message);
 	if (r != expected)
 		fail_msg("%d: %s", r, message);
 	return tree;
@@ -224,8 +227,8 @@ static void a_service_is_listed_with_the_name_of_its_event_type(void **state)
 	struct service_summary *services;
 	size_t count;
 
-	assert_ok(profile_list_services(fixture->store, "default", T0, T0 + 100, fixture->arena,
-					&services, &count));
+	assert_ok(profile_list_services(fixture->view, T0, T0 + 100, fixture->arena, &services,
+					&count));
 	assert_int_equal(count, 1);
 	assert_string_equal(services[0].name, "app");
 	assert_string_equal(services[0].event->name, "page-faults");

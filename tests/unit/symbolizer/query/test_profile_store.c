@@ -11,6 +11,7 @@
 #include "symbolizer/query/profile.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/command.h"
+#include "tests/support/store_view.h"
 #include "tests/support/test_seed.h"
 
 enum {
@@ -343,8 +344,7 @@ static void assert_same(struct path_sums *actual, struct path_sums *expected)
 static void compare_with_brute_force(struct fixture *fixture, uint64_t from_slot, uint64_t to_slot,
 				     bool app_named, bool lib_named)
 {
-	struct profile_request request = { .tenant = "default",
-					   .type = EVENT_ON_CPU,
+	struct profile_request request = { .type = EVENT_ON_CPU,
 					   .service = "app",
 					   .from_slot = from_slot,
 					   .to_slot = to_slot,
@@ -352,14 +352,14 @@ static void compare_with_brute_force(struct fixture *fixture, uint64_t from_slot
 	scoped_free struct path_value *actual_items = calloc(N_ROWS, sizeof(*actual_items));
 	scoped_free struct path_value *expected_items = calloc(N_ROWS, sizeof(*expected_items));
 	struct path_sums actual = { .items = actual_items }, expected = { .items = expected_items };
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
 	scoped(tree_freep) struct tree *tree = NULL;
 	char message[PROFILE_MESSAGE_SIZE];
 	struct profile_stats stats;
 	int r;
 
 	assert_true(actual_items && expected_items);
-	r = profile_query(fixture->store, fixture->resolver, &system_clock, &request, &tree, &stats,
-			  message);
+	r = profile_query(view, fixture->resolver, &system_clock, &request, &tree, &stats, message);
 	if (r != 1)
 		fail_msg("%d: %s", r, message);
 	tree_paths(tree, &actual);
@@ -385,13 +385,13 @@ static void a_query_equals_the_sum_of_its_rows_and_later_debuginfo_names_them(vo
 static void tags_and_total_work_with_the_sqlite_engine(void **state)
 {
 	struct fixture *fixture = *state;
-	struct profile_request request = { .tenant = "default",
-					   .type = EVENT_ON_CPU,
+	struct profile_request request = { .type = EVENT_ON_CPU,
 					   .service = "Total",
 					   .tag_filter = "color = 'red' AND host = 'alpha'",
 					   .from_slot = T0,
 					   .to_slot = T0 + 60 * SECOND,
 					   .max_kernel_stack_depth = -1 };
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
 	scoped(tree_freep) struct tree *tree = NULL;
 	char message[PROFILE_MESSAGE_SIZE];
 	struct profile_stats stats;
@@ -400,15 +400,15 @@ static void tags_and_total_work_with_the_sqlite_engine(void **state)
 
 	for (size_t i = 0; i < N_ROWS; i++)
 		expected += fixture->rows[i].series <= 2 ? fixture->rows[i].value * PERIOD_NS : 0;
-	assert_int_equal(profile_query(fixture->store, fixture->resolver, &system_clock, &request,
-				       &tree, &stats, message),
+	assert_int_equal(profile_query(view, fixture->resolver, &system_clock, &request, &tree,
+				       &stats, message),
 			 1);
 	assert_int_equal(tree_nodes(tree, &count)[0].total, expected);
 	assert_int_equal(count, 3);
 
 	request.service = "ap";
-	assert_int_equal(profile_query(fixture->store, fixture->resolver, &system_clock, &request,
-				       &tree, &stats, message),
+	assert_int_equal(profile_query(view, fixture->resolver, &system_clock, &request, &tree,
+				       &stats, message),
 			 0);
 	assert_string_equal(message, "no service 'ap'; known services: app");
 }

@@ -398,6 +398,8 @@ static void services_are_listed_with_hosts_processes_and_times(void **state)
 		SERIES(7, P_APP, 100, "app", -1, T0 + 100, T0 + 110), /* after the query */
 	};
 	struct fixture *fixture = *state;
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
+	scoped(store_view_closep) struct store_view *another = open_view(fixture->store, "another");
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct service_summary *services;
 	size_t count;
@@ -405,8 +407,7 @@ static void services_are_listed_with_hosts_processes_and_times(void **state)
 	listed[3].type = EVENT_OFF_CPU;
 	FAKE_SET(fixture, series, listed);
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(profile_list_services(fixture->store, "default", T0, T0 + 50, arena, &services,
-					&count));
+	assert_ok(profile_list_services(view, T0, T0 + 50, arena, &services, &count));
 	assert_int_equal(count, 3);
 	assert_string_equal(services[0].name, "app");
 	assert_int_equal(services[0].type, EVENT_ON_CPU);
@@ -418,8 +419,7 @@ static void services_are_listed_with_hosts_processes_and_times(void **state)
 	assert_int_equal(services[1].type, EVENT_OFF_CPU);
 	assert_int_equal(services[1].n_processes, 1);
 	assert_string_equal(services[2].name, "shop");
-	assert_ok(profile_list_services(fixture->store, "another", T0, T0 + 50, arena, &services,
-					&count));
+	assert_ok(profile_list_services(another, T0, T0 + 50, arena, &services, &count));
 	assert_int_equal(count, 0);
 }
 

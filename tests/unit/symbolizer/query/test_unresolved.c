@@ -49,13 +49,14 @@ static void answer_release(struct answer *answer)
 
 static int list_files(struct fixture *fixture, struct answer *answer)
 {
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
+
 	FAKE_SET(fixture, series, series);
 	set_stacks(fixture, stacks, ARRAY_SIZE(stacks));
 	FAKE_SET(fixture, rows, rows);
 	assert_ok(arena_new(GIB, &answer->arena));
-	return profile_unresolved(fixture->store, fixture->resolver, &system_clock,
-				  &fixture->request, answer->arena, &answer->files, &answer->stats,
-				  answer->message);
+	return profile_unresolved(view, fixture->resolver, &system_clock, &fixture->request,
+				  answer->arena, &answer->files, &answer->stats, answer->message);
 }
 
 static void files_are_sorted_by_value_and_have_reasons(void **state)
@@ -119,6 +120,7 @@ static void sums_equal_those_of_a_profile(void **state)
 static void services_beyond_the_limit_of_trees_are_counted(void **state)
 {
 	struct fixture *fixture = *state;
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
 	static struct store_process many[SELECTION_MAX_SERVICES + 2];
 	static struct store_series many_series[ARRAY_SIZE(many)];
 	static struct fake_row many_rows[ARRAY_SIZE(many)];
@@ -141,7 +143,7 @@ static void services_beyond_the_limit_of_trees_are_counted(void **state)
 	set_stacks(fixture, stacks, 1);
 	FAKE_SET(fixture, rows, many_rows);
 	assert_ok(arena_new(GIB, &answer.arena));
-	assert_int_equal(profile_unresolved(fixture->store, fixture->resolver, &system_clock,
+	assert_int_equal(profile_unresolved(view, fixture->resolver, &system_clock,
 					    &fixture->request, answer.arena, &answer.files,
 					    &answer.stats, answer.message),
 			 1);

@@ -19,7 +19,7 @@ static void values_of_one_group_and_stack_are_summed(void **state)
 	struct sum_table table;
 
 	(void)state;
-	assert_ok(sum_table_init(&table, &query));
+	assert_ok(sum_table_init(&table, &query, NULL));
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		for (uint32_t group = 0; group < GROUPS; group++) {
 			for (uint64_t stack = 0; stack < STACKS; stack++)
@@ -42,7 +42,7 @@ static void a_state_keeps_the_value_of_its_last_slot(void **state)
 	struct sum_table table;
 
 	(void)state;
-	assert_ok(sum_table_init(&table, &query));
+	assert_ok(sum_table_init(&table, &query, NULL));
 	put(&table, 0, 1, 10, 5);
 	put(&table, 0, 1, 20, 7);
 	put(&table, 0, 1, 20, 1);
@@ -64,7 +64,7 @@ static void sums_and_products_saturate(void **state)
 	struct sum_table table;
 
 	(void)state;
-	assert_ok(sum_table_init(&table, &query));
+	assert_ok(sum_table_init(&table, &query, NULL));
 	put(&table, 0, 1, 0, UINT64_MAX - 1);
 	put(&table, 0, 1, 0, 10);
 	assert_true(table.items[0].value == UINT64_MAX);
@@ -80,7 +80,7 @@ static void stacks_beyond_the_limit_share_an_item_of_their_group(void **state)
 	struct sum_table table;
 
 	(void)state;
-	assert_ok(sum_table_init(&table, &query));
+	assert_ok(sum_table_init(&table, &query, NULL));
 	for (uint64_t stack = 1; stack <= 100; stack++)
 		put(&table, (uint32_t)stack % 2, stack, 0, stack);
 	put(&table, 0, 2, 0, 1000);

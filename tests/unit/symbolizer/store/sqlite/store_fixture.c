@@ -102,7 +102,7 @@ static int add_row(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t
 }
 
 /* store_sum() must agree with store_scan(), with and without stacks. */
-static void check_sums(struct store *store, const struct store_series *series, size_t count,
+static void check_sums(struct store_view *view, const struct store_series *series, size_t count,
 		       uint64_t from_slot, uint64_t to_slot, const struct totals *expected)
 {
 	struct store_sum_series *summed = calloc(count + 1, sizeof(*summed));
@@ -123,7 +123,7 @@ static void check_sums(struct store *store, const struct store_series *series, s
 		struct store_sums sums = {};
 		uint64_t sum = 0;
 
-		assert_ok(store_sum(store, &query, &sums));
+		assert_ok(store_sum(view, &query, &sums));
 		for (size_t i = 0; i < sums.count; i++)
 			sum += sums.items[i].value;
 		assert_int_equal(sum, expected->sum);
@@ -137,10 +137,10 @@ static void check_sums(struct store *store, const struct store_series *series, s
 struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct store_series_query query = {
-		.tenant = "default",
 		.from_slot = from_ns / SLOT_NS,
 		.to_slot = to_ns / SLOT_NS,
 	};
+	scoped(store_view_closep) struct store_view *view = open_view(store, "default");
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct totals totals = {};
 	struct store_series *series;
@@ -148,12 +148,12 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 	size_t count;
 
 	assert_ok(arena_new(256 * MIB, &arena));
-	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	assert_ok(store_find_series(view, &query, arena, &series, &count));
 	ids = arena_alloc_array(arena, count, sizeof(*ids));
 	for (size_t i = 0; i < count; i++)
 		ids[i] = series[i].id;
 	totals.n_damaged =
-		store_scan(store,
+		store_scan(view,
 			   &(struct store_range){ .series_ids = ids,
 						  .n_series = count,
 						  .from_slot = query.from_slot,
@@ -161,7 +161,7 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 			   add_row, &totals);
 	assert_true(totals.n_damaged >= 0);
 	if (totals.n_damaged == 0)
-		check_sums(store, series, count, query.from_slot,
-			   to_ns ? query.to_slot : UINT64_MAX, &totals);
+		check_sums(view, series, count, query.from_slot, to_ns ? query.to_slot : UINT64_MAX,
+			   &totals);
 	return totals;
 }

@@ -11,6 +11,7 @@
 #include "symbolizer/ingest/batch_decoder.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/batch_builder.h"
+#include "tests/support/store_view.h"
 
 /* 2026-01-01 12:00 UTC: batches around noon overlap one day only. */
 #define NOON (UINT64_C(1767268800) * NSEC_PER_SEC)

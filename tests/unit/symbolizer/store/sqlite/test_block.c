@@ -94,7 +94,7 @@ static void check_sum(const struct bytes *block, struct block_scratch *scratch,
 			n_rows++;
 		}
 	}
-	assert_ok(sum_table_init(&sum.table, query));
+	assert_ok(sum_table_init(&sum.table, query, NULL));
 	assert_ok(block_sum_rows(bytes_view_of(block), 999, 2500, ARRAY_SIZE(some_rows), &sum,
 				 scratch));
 	for (size_t i = 0; i < sum.table.count; i++) {

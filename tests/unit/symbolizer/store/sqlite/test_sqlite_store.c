@@ -10,18 +10,18 @@
 
 static void stored_rows_are_found(void **state)
 {
-	const struct store_series_query query = { .tenant = "default",
-						  .type = EVENT_ON_CPU,
-						  .service = "server" };
+	const struct store_series_query query = { .type = EVENT_ON_CPU, .service = "server" };
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct store_series *series;
 	size_t count;
 
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	view = open_view(store, "default");
+	assert_ok(store_find_series(view, &query, arena, &series, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(series->tenant, "default");
 	assert_string_equal(series->thread_name, "main");
@@ -43,21 +43,22 @@ static void stored_rows_are_found(void **state)
 static void queries_select_by_service_type_tenant_and_time(void **state)
 {
 	static const struct {
+		const char *tenant;
 		struct store_series_query query;
 		size_t count;
 	} cases[] = {
-		{ { .tenant = "default" }, 1 },
-		{ { .tenant = "default", .service = "server" }, 1 },
-		{ { .tenant = "default", .service = "serve" }, 0 },
-		{ { .tenant = "default", .service = "server", .type = EVENT_OFF_CPU }, 0 },
-		{ { .tenant = "default", .type = EVENT_OFF_CPU }, 0 },
-		{ { .tenant = "other" }, 0 },
-		{ { .tenant = "other", .service = "server" }, 0 },
-		{ { .tenant = "default", .from_slot = NOON / SLOT_NS }, 0 },
-		{ { .tenant = "default", .from_slot = NOON / SLOT_NS - 100 }, 1 },
-		{ { .tenant = "default", .to_slot = NOON / SLOT_NS - 400 }, 0 },
-		{ { .tenant = "default", .to_slot = NOON / SLOT_NS - 399 }, 1 },
-		{ { .tenant = "default", .service = "server", .from_slot = UINT64_MAX / 2 }, 0 },
+		{ "default", {}, 1 },
+		{ "default", { .service = "server" }, 1 },
+		{ "default", { .service = "serve" }, 0 },
+		{ "default", { .service = "server", .type = EVENT_OFF_CPU }, 0 },
+		{ "default", { .type = EVENT_OFF_CPU }, 0 },
+		{ "other", {}, 0 },
+		{ "other", { .service = "server" }, 0 },
+		{ "default", { .from_slot = NOON / SLOT_NS }, 0 },
+		{ "default", { .from_slot = NOON / SLOT_NS - 100 }, 1 },
+		{ "default", { .to_slot = NOON / SLOT_NS - 400 }, 0 },
+		{ "default", { .to_slot = NOON / SLOT_NS - 399 }, 1 },
+		{ "default", { .service = "server", .from_slot = UINT64_MAX / 2 }, 0 },
 	};
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -66,10 +67,12 @@ static void queries_select_by_service_type_tenant_and_time(void **state)
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(store_view_closep) struct store_view *view =
+			open_view(store, cases[i].tenant);
 		struct store_series *series;
 		size_t count;
 
-		assert_ok(store_find_series(store, &cases[i].query, arena, &series, &count));
+		assert_ok(store_find_series(view, &cases[i].query, arena, &series, &count));
 		if (count != cases[i].count)
 			fail_msg("case %zu: %zu series", i, count);
 	}
@@ -107,26 +110,27 @@ static void a_scan_ends_at_the_next_block_when_its_cancellation_is_requested(voi
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct cancel cancel = {};
 	uint64_t series = 1;
 	const struct store_range range = {
 		.series_ids = &series,
 		.n_series = 1,
 		.to_slot = UINT64_MAX,
-		.cancel = &cancel,
 	};
+	const struct store_view_options options = { .tenant = "default", .cancel = &cancel };
 
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	assert_ok(store_scan(store, &range, count_and_cancel, &cancel));
+	assert_ok(store_view_open(store, &options, &view));
+	assert_ok(store_scan(view, &range, count_and_cancel, &cancel));
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
 	cancel = (struct cancel){};
-	assert_errno(store_scan(store, &range, count_and_cancel, &cancel), -ECANCELED);
-	assert_errno(store_sum(store,
+	assert_errno(store_scan(view, &range, count_and_cancel, &cancel), -ECANCELED);
+	assert_errno(store_sum(view,
 			       &(struct store_sum_query){
 				       .series = &(struct store_sum_series){ .id = 1, .factor = 1 },
 				       .n_series = 1,
-				       .to_slot = UINT64_MAX,
-				       .cancel = &cancel },
+				       .to_slot = UINT64_MAX },
 			       &(struct store_sums){}),
 		     -ECANCELED);
 }
@@ -135,6 +139,7 @@ static void stacks_are_loaded_leaf_first(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct store_executable executable;
 	struct store_stack stacks[4];
@@ -143,7 +148,8 @@ static void stacks_are_loaded_leaf_first(void **state)
 
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	assert_ok(store_scan(store,
+	view = open_view(store, "default");
+	assert_ok(store_scan(view,
 			     &(struct store_range){
 				     .series_ids = &series, .n_series = 1, .to_slot = UINT64_MAX },
 			     keep_stack, &rows));
@@ -151,7 +157,7 @@ static void stacks_are_loaded_leaf_first(void **state)
 	rows.stacks[3] = 99999;
 	/* First from the file, then from the cache. */
 	for (int i = 0; i < 2; i++) {
-		assert_ok(store_load_stacks(store, rows.stacks, 4, arena, stacks));
+		assert_ok(store_load_stacks(view, rows.stacks, 4, arena, stacks));
 		assert_int_equal(stacks[0].n_frames, 3);
 		assert_int_equal(stacks[0].cut, STACK_CUT_NONE);
 		assert_int_equal(stacks[0].frames[0].address, 0x3000);
@@ -163,8 +169,7 @@ static void stacks_are_loaded_leaf_first(void **state)
 		assert_int_equal(stacks[2].n_frames, 0);
 		assert_int_equal(stacks[3].n_frames, 0);
 	}
-	assert_ok(
-		store_load_executables(store, &stacks[0].frames[0].object, 1, arena, &executable));
+	assert_ok(store_load_executables(view, &stacks[0].frames[0].object, 1, arena, &executable));
 	assert_string_equal(executable.name, "server");
 	assert_int_equal(executable.n_segments, 1);
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);
@@ -172,32 +177,36 @@ static void stacks_are_loaded_leaf_first(void **state)
 
 static void executables_and_paths_are_looked_up(void **state)
 {
+	static const struct store_mapped_file files[] = {
+		{ 1, 1 }, { 0, 1 }, { 0, 2 }, { 1, 2 }, { 2, 1 },
+	};
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct batch_builder *builder = batch_at(1, NOON, true);
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct executable_id known = test_build_id(1);
 	struct executable_id unknown = test_build_id(9);
 	struct store_executable executables[3];
 	uint32_t ids[3] = { 0, 1, 1000 };
-	const char *text = NULL;
+	const char *paths[ARRAY_SIZE(files)];
 
 	assert_ok(arena_new(16 * MIB, &arena));
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_int_equal(store_find_executable(store, "default", &known, arena, executables), 1);
+	view = open_view(store, "default");
+	assert_int_equal(store_find_executable(view, &known, arena, executables), 1);
 	assert_int_equal(executables[0].id, 1);
 	assert_true(executable_id_equal(&executables[0].identity, &known));
-	assert_int_equal(store_find_executable(store, "default", &unknown, arena, executables), 0);
-	assert_ok(store_load_executables(store, ids, 3, arena, executables));
+	assert_int_equal(store_find_executable(view, &unknown, arena, executables), 0);
+	assert_ok(store_load_executables(view, ids, 3, arena, executables));
 	assert_int_equal(executables[0].identity.kind, EXECUTABLE_ID_NONE);
 	assert_string_equal(executables[1].name, "server");
 	assert_int_equal(executables[2].identity.kind, EXECUTABLE_ID_NONE);
-	assert_int_equal(store_path_of(store, 1, 1, arena, &text), 1);
-	assert_string_equal(text, "/usr/bin/server");
-	assert_int_equal(store_path_of(store, 0, 1, arena, &text), 1);
-	assert_int_equal(store_path_of(store, 0, 2, arena, &text), 0);
-	assert_int_equal(store_path_of(store, 1, 2, arena, &text), 0);
-	assert_int_equal(store_path_of(store, 2, 1, arena, &text), 0);
+	assert_ok(store_paths_of(view, files, ARRAY_SIZE(files), arena, paths));
+	assert_string_equal(paths[0], "/usr/bin/server");
+	assert_string_equal(paths[1], "/usr/bin/server");
+	for (size_t i = 2; i < ARRAY_SIZE(files); i++)
+		assert_null(paths[i]);
 }
 
 static void equal_stacks_of_two_agents_have_one_id(void **state)
@@ -322,6 +331,7 @@ static void samples_from_before_an_exec_keep_their_name(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct batch_builder *builder;
 	struct store_stats stats;
 
@@ -338,13 +348,13 @@ static void samples_from_before_an_exec_keep_their_name(void **state)
 		scoped(arena_freep) struct arena *arena = NULL;
 
 		assert_ok(arena_new(MIB, &arena));
+		view = open_view(store, "default");
 		for (size_t i = 0; i < 2; i++) {
-			const struct store_series_query query = { .tenant = "default",
-								  .service = services[i] };
+			const struct store_series_query query = { .service = services[i] };
 			struct store_series *series;
 			size_t count;
 
-			assert_ok(store_find_series(store, &query, arena, &series, &count));
+			assert_ok(store_find_series(view, &query, arena, &series, &count));
 			assert_int_equal(count, 1);
 		}
 	}
@@ -352,11 +362,13 @@ static void samples_from_before_an_exec_keep_their_name(void **state)
 
 static void paths_and_labels_are_updated_in_place(void **state)
 {
-	const struct store_series_query query = { .tenant = "default" };
+	const struct store_series_query query = {};
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct batch_builder *builder;
+	struct store_mapped_file file = { .executable = 1 };
 	struct store_series *series;
 	const char *path;
 	size_t count;
@@ -372,10 +384,12 @@ static void paths_and_labels_are_updated_in_place(void **state)
 	builder = batch_at(2, NOON + 5 * NSEC_PER_SEC, true);
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 
-	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	view = open_view(store, "default");
+	assert_ok(store_find_series(view, &query, arena, &series, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(series->process->labels[0].value, "store");
-	assert_int_equal(store_path_of(store, series->process->id, 1, arena, &path), 1);
+	file.process = series->process->id;
+	assert_ok(store_paths_of(view, &file, 1, arena, &path));
 	assert_string_equal(path, "/opt/server");
 }
 
@@ -383,6 +397,8 @@ static void hosts_are_listed_with_their_latest_state(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
+	scoped(store_view_closep) struct store_view *other = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct batch_builder *builder;
 	struct store_host *hosts;
@@ -396,14 +412,16 @@ static void hosts_are_listed_with_their_latest_state(void **state)
 	assert_int_equal(write_batch(store, batch_at(3, NOON - 60 * NSEC_PER_SEC, false)),
 			 STORE_STORED);
 
-	assert_ok(store_list_hosts(store, "default", arena, &hosts, &count));
+	view = open_view(store, "default");
+	assert_ok(store_list_hosts(view, arena, &hosts, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(hosts->name, "renamed");
 	assert_string_equal(hosts->agent_version, "0.2.0");
 	assert_string_equal(hosts->kernel_release, "6.1.0");
 	assert_int_equal(hosts->n_cpus, 2);
 	assert_int_equal(hosts->last_seen_ns, NOON + 5 * NSEC_PER_SEC);
-	assert_ok(store_list_hosts(store, "other", arena, &hosts, &count));
+	other = open_view(store, "other");
+	assert_ok(store_list_hosts(other, arena, &hosts, &count));
 	assert_int_equal(count, 0);
 }
 

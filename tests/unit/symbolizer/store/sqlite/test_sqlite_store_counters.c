@@ -47,9 +47,10 @@ static struct counted count_newest(struct store *store, uint64_t from_ns, uint64
 		.n_names = ARRAY_SIZE(names),
 		.max_batches = max,
 	};
+	scoped(store_view_closep) struct store_view *view = open_view(store, "default");
 	struct counted counted = {};
 
-	assert_ok(store_scan_counters(store, &query, add_batch, &counted));
+	assert_ok(store_scan_counters(view, &query, add_batch, &counted));
 	return counted;
 }
 

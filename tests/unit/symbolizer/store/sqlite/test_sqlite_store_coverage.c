@@ -20,9 +20,10 @@ static int add_coverage(void *arg, uint32_t host, uint64_t first_slot, uint64_t 
 static struct seen coverage_between(struct store *store, uint64_t from_ns, uint64_t to_ns)
 {
 	static const uint32_t hosts[] = { 1 };
+	scoped(store_view_closep) struct store_view *view = open_view(store, "default");
 	struct seen seen = {};
 
-	assert_ok(store_scan_coverage(store, hosts, 1, from_ns / SLOT_NS, to_ns / SLOT_NS,
+	assert_ok(store_scan_coverage(view, hosts, 1, from_ns / SLOT_NS, to_ns / SLOT_NS,
 				      add_coverage, &seen));
 	return seen;
 }

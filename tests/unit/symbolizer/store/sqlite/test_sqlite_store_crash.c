@@ -187,7 +187,8 @@ static int add_row(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t
 
 static void sum_agents(struct store *store, struct agent_sum *ret_sums)
 {
-	const struct store_series_query query = { .tenant = "default" };
+	const struct store_series_query query = {};
+	scoped(store_view_closep) struct store_view *view = open_view(store, "default");
 	struct store_range range = { .to_slot = UINT64_MAX };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct store_series *series;
@@ -195,14 +196,14 @@ static void sum_agents(struct store *store, struct agent_sum *ret_sums)
 	size_t count;
 
 	assert_ok(arena_new(64 * MIB, &arena));
-	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	assert_ok(store_find_series(view, &query, arena, &series, &count));
 	assert_true(count <= N_AGENTS);
 	for (size_t i = 0; i < count; i++)
 		ids[i] = series[i].id;
 	*ret_sums = (struct agent_sum){ .series = series };
 	range.series_ids = ids;
 	range.n_series = count;
-	assert_ok(store_scan(store, &range, add_row, ret_sums));
+	assert_ok(store_scan(view, &range, add_row, ret_sums));
 }
 
 /* The batch after the last acknowledged one may be stored, also in one of its two days only. */

@@ -419,6 +419,7 @@ static void removed_files_are_not_kept_open(void **state)
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
 	scoped_free char *path = path_in(*state, "samples-");
 	struct pruning pruning = { .store = store, .prefix = path };
+	scoped(store_view_closep) struct store_view *view = NULL;
 	uint64_t series = 1;
 	size_t removed = 0;
 
@@ -430,7 +431,8 @@ static void removed_files_are_not_kept_open(void **state)
 	assert_int_equal(count_open(path), 0);
 	/* A busy reader closes its file when it ends. */
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	assert_ok(store_scan(store,
+	view = open_view(store, "default");
+	assert_ok(store_scan(view,
 			     &(struct store_range){
 				     .series_ids = &series, .n_series = 1, .to_slot = UINT64_MAX },
 			     prune_during_scan, &pruning));

@@ -102,10 +102,11 @@ static void write_in(struct fixture *fixture, const char *tenant, struct batch_b
 static struct store_series *series_of(struct fixture *fixture, const char *tenant,
 				      size_t *ret_count)
 {
-	const struct store_series_query query = { .tenant = tenant };
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, tenant);
+	const struct store_series_query query = {};
 	struct store_series *series;
 
-	assert_ok(store_find_series(fixture->store, &query, fixture->arena, &series, ret_count));
+	assert_ok(store_find_series(view, &query, fixture->arena, &series, ret_count));
 	return series;
 }
 
@@ -119,21 +120,23 @@ static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint6
 	return 0;
 }
 
-/* The stack of the last row of the first series of @tenant. */
+/* The stack of the last row of the first series of @tenant. The IDs of this engine are the same in
+ * all views. */
 static uint64_t last_stack(struct fixture *fixture, const char *tenant,
 			   struct store_stack *ret_stack)
 {
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, tenant);
 	uint64_t id = 0;
 	size_t count;
 	struct store_series *series = series_of(fixture, tenant, &count);
 
 	assert_true(count > 0);
-	assert_ok(store_scan(fixture->store,
+	assert_ok(store_scan(view,
 			     &(struct store_range){ .series_ids = &series[0].id,
 						    .n_series = 1,
 						    .to_slot = UINT64_MAX },
 			     keep_stack, &id));
-	assert_ok(store_load_stacks(fixture->store, &id, 1, fixture->arena, ret_stack));
+	assert_ok(store_load_stacks(view, &id, 1, fixture->arena, ret_stack));
 	return id;
 }
 
@@ -157,6 +160,7 @@ static void frames_of_unknown_kinds_and_in_code_objects_are_kept(void **state)
 static void a_code_object_is_loaded_with_all_its_content(void **state)
 {
 	struct fixture *fixture = *state;
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct store_code_object objects[2];
 	struct store_stack stack;
 	uint32_t ids[2];
@@ -165,7 +169,8 @@ static void a_code_object_is_loaded_with_all_its_content(void **state)
 	(void)last_stack(fixture, "default", &stack);
 	ids[0] = stack.frames[0].object & ~FRAME_CODE_OBJECT;
 	ids[1] = 1000;
-	assert_ok(store_load_code_objects(fixture->store, ids, 2, fixture->arena, objects));
+	view = open_view(fixture->store, "default");
+	assert_ok(store_load_code_objects(view, ids, 2, fixture->arena, objects));
 	assert_int_equal(objects[0].id, ids[0]);
 	assert_string_equal(objects[0].language, "python");
 	assert_string_equal(objects[0].function, "step");
@@ -228,6 +233,14 @@ static void a_later_batch_may_refer_to_a_known_code_object(void **state)
 	assert_int_equal(stacks[1].frames[0].address, 43);
 }
 
+static int find_event_type(struct fixture *fixture, const char *tenant, const char *name,
+			   struct event_type_info *ret_info)
+{
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, tenant);
+
+	return store_find_event_type(view, name, fixture->arena, ret_info);
+}
+
 static void an_unknown_event_type_is_found_by_its_name(void **state)
 {
 	struct fixture *fixture = *state;
@@ -236,9 +249,7 @@ static void an_unknown_event_type_is_found_by_its_name(void **state)
 	size_t count;
 
 	write_in(fixture, "default", defined_batch(1, 1));
-	assert_int_equal(store_find_event_type(fixture->store, "default", "page-faults",
-					       fixture->arena, &info),
-			 1);
+	assert_int_equal(find_event_type(fixture, "default", "page-faults", &info), 1);
 	assert_true((unsigned int)info.type >= EVENT_FIRST_STORED);
 	assert_string_equal(info.unit, "events");
 	assert_int_equal(info.kind, EVENT_VALUE_SUM);
@@ -246,12 +257,8 @@ static void an_unknown_event_type_is_found_by_its_name(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(series[0].type, info.type);
 	assert_string_equal(series[0].event->name, "page-faults");
-	assert_int_equal(
-		store_find_event_type(fixture->store, "bank", "page-faults", fixture->arena, &info),
-		0);
-	assert_int_equal(
-		store_find_event_type(fixture->store, "bank", "mem-inuse", fixture->arena, &info),
-		1);
+	assert_int_equal(find_event_type(fixture, "bank", "page-faults", &info), 0);
+	assert_int_equal(find_event_type(fixture, "bank", "mem-inuse", &info), 1);
 	assert_int_equal(info.type, EVENT_MEM_INUSE);
 	assert_int_equal(info.kind, EVENT_VALUE_STATE);
 }
@@ -268,9 +275,7 @@ static void the_first_description_of_an_event_type_holds(void **state)
 	batch_builder_described_series(builder, 2, 1, 4712, &other);
 	batch_builder_row(builder, 2, 0, NOON - NSEC_PER_SEC, 1);
 	write_in(fixture, "default", builder);
-	assert_int_equal(store_find_event_type(fixture->store, "default", "page-faults",
-					       fixture->arena, &info),
-			 1);
+	assert_int_equal(find_event_type(fixture, "default", "page-faults", &info), 1);
 	assert_string_equal(info.unit, "events");
 	assert_int_equal(info.kind, EVENT_VALUE_SUM);
 }
@@ -296,17 +301,16 @@ static void too_many_event_types_of_a_tenant_are_only_counted(void **state)
 		write_in(fixture, "default", builder);
 	}
 	(void)snprintf(name, sizeof(name), "type-%d", STORE_MAX_EVENT_TYPES);
-	assert_int_equal(
-		store_find_event_type(fixture->store, "default", name, fixture->arena, &info), 1);
+	assert_int_equal(find_event_type(fixture, "default", name, &info), 1);
 	(void)snprintf(name, sizeof(name), "type-%d", STORE_MAX_EVENT_TYPES + 1);
-	assert_int_equal(
-		store_find_event_type(fixture->store, "default", name, fixture->arena, &info), 0);
+	assert_int_equal(find_event_type(fixture, "default", name, &info), 0);
 }
 
 static void series_that_differ_in_a_label_are_two(void **state)
 {
 	struct fixture *fixture = *state;
 	struct batch_builder *builder = defined_batch(1, 1);
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct store_series *series;
 	const char **names;
 	size_t count;
@@ -321,8 +325,8 @@ static void series_that_differ_in_a_label_are_two(void **state)
 	assert_string_equal(series[0].labels[0].name, "device");
 	assert_string_equal(series[0].labels[0].value, "gpu0");
 	assert_string_equal(series[1].labels[0].value, "gpu1");
-	assert_ok(store_list_label_names(fixture->store, "default", "device", 1, fixture->arena,
-					 &names, &count));
+	view = open_view(fixture->store, "default");
+	assert_ok(store_list_label_names(view, "device", 1, fixture->arena, &names, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(names[0], "device");
 }
@@ -353,6 +357,14 @@ static void reopen_as_format_2(struct fixture *fixture)
 	assert_ok(sqlite_db_run(hearth, to_format_2));
 	hearth = sqlite_db_free(hearth);
 	fixture->store = open_store(fixture->folder, &fixture->clock);
+}
+
+static void load_stacks(struct fixture *fixture, const uint64_t *ids, size_t count,
+			struct store_stack *ret_stacks)
+{
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
+
+	assert_ok(store_load_stacks(view, ids, count, fixture->arena, ret_stacks));
 }
 
 static void assert_same_frames(const struct store_stack *left, const struct store_stack *right)
@@ -388,10 +400,10 @@ static void a_database_of_format_2_is_converted_with_all_its_stacks(void **state
 	write_in(fixture, "default", builder);
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
 		ids[i] = i + 1;
-	assert_ok(store_load_stacks(fixture->store, ids, ARRAY_SIZE(ids), fixture->arena, before));
+	load_stacks(fixture, ids, ARRAY_SIZE(ids), before);
 
 	reopen_as_format_2(fixture);
-	assert_ok(store_load_stacks(fixture->store, ids, ARRAY_SIZE(ids), fixture->arena, after));
+	load_stacks(fixture, ids, ARRAY_SIZE(ids), after);
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
 		assert_int_equal(after[i].cut, before[i].cut);
 		assert_true(after[i].n_frames > 0);

@@ -31,31 +31,35 @@ static void services_and_labels_are_listed_by_tenant(void **state)
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
+	scoped(store_view_closep) struct store_view *view = NULL;
+	scoped(store_view_closep) struct store_view *other = NULL;
 	struct store_service *services;
 	const char **names;
 	size_t count;
 
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	store = store_of_two_tenants(*state, &clock, arena);
-	assert_ok(store_list_services(store, "default", 10, arena, &services, &count));
+	view = open_view(store, "default");
+	other = open_view(store, "other");
+	assert_ok(store_list_services(view, 10, arena, &services, &count));
 	assert_int_equal(count, 2);
 	assert_string_equal(services[0].name, "server");
 	assert_string_equal(services[1].name, "worker");
 	assert_false(services[0].without_stacks);
-	assert_ok(store_list_services(store, "default", 1, arena, &services, &count));
+	assert_ok(store_list_services(view, 1, arena, &services, &count));
 	assert_int_equal(count, 1);
-	assert_ok(store_list_services(store, "other", 10, arena, &services, &count));
+	assert_ok(store_list_services(other, 10, arena, &services, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(services[0].name, "secret");
 
-	assert_ok(store_list_label_names(store, "default", "", 10, arena, &names, &count));
+	assert_ok(store_list_label_names(view, "", 10, arena, &names, &count));
 	assert_int_equal(count, 2);
 	assert_string_equal(names[0], "service");
 	assert_string_equal(names[1], "zone");
-	assert_ok(store_list_label_names(store, "default", "t", 1, arena, &names, &count));
+	assert_ok(store_list_label_names(view, "t", 1, arena, &names, &count));
 	assert_int_equal(count, 1);
 	assert_string_equal(names[0], "zone");
-	assert_ok(store_list_label_names(store, "default", "clearance", 1, arena, &names, &count));
+	assert_ok(store_list_label_names(view, "clearance", 1, arena, &names, &count));
 	assert_string_equal(names[0], "service");
 }
 
@@ -77,14 +81,14 @@ static struct batch_builder *batch_of_second_host(void)
 static void check_services(struct store *store, const char *tenant, uint64_t from_ns,
 			   const struct store_active_service *expected, size_t n_expected)
 {
-	const struct store_series_query query = { .tenant = tenant,
-						  .from_slot = from_ns / SLOT_NS };
+	const struct store_series_query query = { .from_slot = from_ns / SLOT_NS };
+	scoped(store_view_closep) struct store_view *view = open_view(store, tenant);
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct store_active_service *services;
 	size_t count;
 
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(store_active_services(store, &query, arena, &services, &count));
+	assert_ok(store_active_services(view, &query, arena, &services, &count));
 	assert_int_equal(count, n_expected);
 	for (size_t i = 0; i < count; i++) {
 		size_t k = 0;
@@ -153,10 +157,11 @@ static void the_last_sample_is_found_by_service_and_type(void **state)
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	store = store_of_two_tenants(*state, &clock, arena);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(store_view_closep) struct store_view *view =
+			open_view(store, cases[i].tenant);
 		uint64_t slot = 0;
 
-		assert_int_equal(store_last_slot(store, cases[i].tenant, cases[i].service,
-						 cases[i].type, &slot),
+		assert_int_equal(store_last_slot(view, cases[i].service, cases[i].type, &slot),
 				 cases[i].last_ns != 0);
 		assert_int_equal(slot, cases[i].last_ns / SLOT_NS);
 	}

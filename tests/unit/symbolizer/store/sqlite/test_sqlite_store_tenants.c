@@ -52,24 +52,23 @@ static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint6
 	return 0;
 }
 
-/* The tenant's samples have one stack: returns it. */
-static uint64_t stack_of_tenant(struct fixture *fixture, const char *tenant,
-				struct store_stack *ret_stack)
+/* Loads the stack of the last row of the view's tenant. */
+static void stack_of_tenant(struct fixture *fixture, struct store_view *view,
+			    struct store_stack *ret_stack)
 {
-	const struct store_series_query query = { .tenant = tenant };
+	const struct store_series_query query = {};
 	struct last_stack last = {};
 	struct store_series *series;
 	size_t count;
 
-	assert_ok(store_find_series(fixture->store, &query, fixture->arena, &series, &count));
+	assert_ok(store_find_series(view, &query, fixture->arena, &series, &count));
 	assert_int_equal(count, 1);
-	assert_ok(store_scan(fixture->store,
+	assert_ok(store_scan(view,
 			     &(struct store_range){ .series_ids = &series[0].id,
 						    .n_series = 1,
 						    .to_slot = UINT64_MAX },
 			     keep_stack, &last));
-	assert_ok(store_load_stacks(fixture->store, &last.id, 1, fixture->arena, ret_stack));
-	return last.id;
+	assert_ok(store_load_stacks(view, &last.id, 1, fixture->arena, ret_stack));
 }
 
 /* Writes executable 1 as @name and @role with a segment at @vaddr (0: none), and one sample. */
@@ -94,11 +93,17 @@ static void write_executable(struct fixture *fixture, const char *tenant, uint64
 			 STORE_STORED);
 }
 
-static struct store_executable executable_of(struct fixture *fixture, uint32_t id)
+/* The executable in the stack of write_executable(). */
+static struct store_executable executable_of(struct fixture *fixture, const char *tenant)
 {
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, tenant);
 	struct store_executable executable;
+	struct store_stack stack;
 
-	assert_ok(store_load_executables(fixture->store, &id, 1, fixture->arena, &executable));
+	stack_of_tenant(fixture, view, &stack);
+	assert_int_equal(stack.n_frames, 2);
+	assert_ok(store_load_executables(view, &stack.frames[1].object, 1, fixture->arena,
+					 &executable));
 	return executable;
 }
 
@@ -106,16 +111,11 @@ static void a_tenant_cannot_rename_an_executable_of_another(void **state)
 {
 	struct store_executable executables[2];
 	struct fixture *fixture = *state;
-	struct store_stack stacks[2];
 
 	write_executable(fixture, "liar", 1, "nothing to see", ROLE_KERNEL_MODULE, 0x7000);
 	write_executable(fixture, "shop", 1, "[kernel]", ROLE_KERNEL, 0x400000);
-	assert_int_not_equal(stack_of_tenant(fixture, "liar", &stacks[0]),
-			     stack_of_tenant(fixture, "shop", &stacks[1]));
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(stacks[i].n_frames, 2);
-		executables[i] = executable_of(fixture, stacks[i].frames[1].object);
-	}
+	executables[0] = executable_of(fixture, "liar");
+	executables[1] = executable_of(fixture, "shop");
 	assert_string_equal(executables[0].name, "nothing to see");
 	assert_int_equal(executables[0].segments[0].vaddr, 0x7000);
 	assert_string_equal(executables[1].name, "[kernel]");
@@ -125,79 +125,85 @@ static void a_tenant_cannot_rename_an_executable_of_another(void **state)
 
 static void an_identity_is_looked_up_within_its_tenant(void **state)
 {
+	scoped(store_view_closep) struct store_view *before = NULL;
+	scoped(store_view_closep) struct store_view *after = NULL;
 	struct executable_id id = test_build_id(1);
 	struct store_executable executable;
 	struct fixture *fixture = *state;
 
 	write_executable(fixture, "liar", 1, "nothing to see", ROLE_USER, 0x7000);
-	assert_int_equal(
-		store_find_executable(fixture->store, "shop", &id, fixture->arena, &executable), 0);
+	before = open_view(fixture->store, "shop");
+	assert_int_equal(store_find_executable(before, &id, fixture->arena, &executable), 0);
 	write_executable(fixture, "shop", 1, "server", ROLE_USER, 0x400000);
-	assert_int_equal(
-		store_find_executable(fixture->store, "shop", &id, fixture->arena, &executable), 1);
+	after = open_view(fixture->store, "shop");
+	assert_int_equal(store_find_executable(after, &id, fixture->arena, &executable), 1);
 	assert_string_equal(executable.name, "server");
 }
 
 static void tenants_have_separate_rows_for_a_named_frame(void **state)
 {
+	static const char *const tenants[] = { "liar", "shop" };
 	struct fixture *fixture = *state;
 	struct store_stack stacks[2];
-	const char *name = NULL;
 
-	write_executable(fixture, "liar", 1, "server", ROLE_USER, 0);
-	write_executable(fixture, "shop", 1, "server", ROLE_USER, 0);
-	(void)stack_of_tenant(fixture, "liar", &stacks[0]);
-	(void)stack_of_tenant(fixture, "shop", &stacks[1]);
+	for (int i = 0; i < 2; i++)
+		write_executable(fixture, tenants[i], 1, "server", ROLE_USER, 0);
 	for (int i = 0; i < 2; i++) {
+		scoped(store_view_closep) struct store_view *view =
+			open_view(fixture->store, tenants[i]);
+		uint64_t addresses[] = { 1000, 0 };
+		const char *names[2];
+
+		stack_of_tenant(fixture, view, &stacks[i]);
 		assert_int_equal(stacks[i].frames[0].kind, FRAME_KERNEL_NAMED);
-		assert_int_equal(store_named_frame(fixture->store, stacks[i].frames[0].address,
-						   fixture->arena, &name),
-				 1);
-		assert_string_equal(name, "bpf_prog_7");
+		addresses[1] = stacks[i].frames[0].address;
+		assert_ok(store_named_frames(view, addresses, 2, fixture->arena, names));
+		assert_null(names[0]);
+		assert_string_equal(names[1], "bpf_prog_7");
 	}
 	assert_int_not_equal(stacks[0].frames[0].address, stacks[1].frames[0].address);
-	assert_int_equal(store_named_frame(fixture->store, 1000, fixture->arena, &name), 0);
+}
+
+static const char *name_of_first_frame(struct fixture *fixture)
+{
+	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
+	struct store_stack stack;
+	const char *name;
+
+	stack_of_tenant(fixture, view, &stack);
+	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL_NAMED);
+	assert_ok(store_named_frames(view, &stack.frames[0].address, 1, fixture->arena, &name));
+	return name;
 }
 
 static void the_name_of_a_frame_may_arrive_after_its_stack(void **state)
 {
 	struct fixture *fixture = *state;
 	struct batch_builder *builder = batch_at(1, NOON, true);
-	struct batch_builder *later = batch_at(2, NOON, false);
+	struct batch_builder *later = batch_builder_new(1, EPOCH, 2, NOON, NOON + 5 * NSEC_PER_SEC);
 	const uint64_t key = batch_builder_named_frame(later, "late");
 	const struct batch_frame frame = { FRAME_KERNEL_NAMED, 0, key };
-	struct store_stack stack;
-	const char *name = NULL;
 
 	batch_builder_stack(builder, 9, STACK_CUT_NONE, &frame, 1);
 	/* stack_of_tenant() finds the stack of the last row. */
 	batch_builder_row(builder, 1, 9, NOON - NSEC_PER_SEC / 2, 1);
 	assert_int_equal(write_batch(fixture->store, builder), STORE_STORED);
-	(void)stack_of_tenant(fixture, "default", &stack);
-	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL_NAMED);
-	assert_int_equal(
-		store_named_frame(fixture->store, stack.frames[0].address, fixture->arena, &name),
-		0);
+	assert_null(name_of_first_frame(fixture));
 	assert_int_equal(write_batch(fixture->store, later), STORE_STORED);
-	assert_int_equal(
-		store_named_frame(fixture->store, stack.frames[0].address, fixture->arena, &name),
-		1);
-	assert_string_equal(name, "late");
+	assert_string_equal(name_of_first_frame(fixture), "late");
 }
 
 static void later_definitions_add_missing_attributes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_executable executable;
-	struct store_stack stack;
 
 	write_executable(fixture, "shop", 1, "", ROLE_USER, 0);
-	(void)stack_of_tenant(fixture, "shop", &stack);
-	executable = executable_of(fixture, stack.frames[1].object);
+	executable = executable_of(fixture, "shop");
 	assert_int_equal(executable.n_segments, 0);
 
 	write_executable(fixture, "shop", 2, "[kernel]", ROLE_KERNEL, 0x400000);
-	executable = executable_of(fixture, stack.frames[1].object);
+	executable = executable_of(fixture, "shop");
 	assert_string_equal(executable.name, "[kernel]");
 	assert_int_equal(executable.role, ROLE_KERNEL);
 	assert_int_equal(executable.n_segments, 1);
@@ -205,7 +211,7 @@ static void later_definitions_add_missing_attributes(void **state)
 
 	/* A process that maps the file of the kernel does not reset the role. */
 	write_executable(fixture, "shop", 3, "vmlinux", ROLE_USER, 0x9000);
-	executable = executable_of(fixture, stack.frames[1].object);
+	executable = executable_of(fixture, "shop");
 	assert_string_equal(executable.name, "[kernel]");
 	assert_int_equal(executable.role, ROLE_KERNEL);
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);

@@ -44,7 +44,9 @@ static int add_value(void *arg, uint32_t series_index, uint64_t stack_id, uint64
 
 static int sum_all(struct store *store, struct arena *arena, uint64_t *ret_sum)
 {
-	const struct store_series_query query = { .tenant = "default" };
+	const struct store_view_options options = { .tenant = "default" };
+	scoped(store_view_closep) struct store_view *view = NULL;
+	const struct store_series_query query = {};
 	const uint64_t stacks[] = { 1, 2 };
 	struct store_series *series;
 	struct store_stack loaded[2];
@@ -53,17 +55,20 @@ static int sum_all(struct store *store, struct arena *arena, uint64_t *ret_sum)
 	int r;
 
 	*ret_sum = 0;
-	r = store_find_series(store, &query, arena, &series, &count);
+	r = store_view_open(store, &options, &view);
+	if (r < 0)
+		return r;
+	r = store_find_series(view, &query, arena, &series, &count);
 	if (r < 0)
 		return r;
 	ids = arena_alloc_array(arena, count, sizeof(*ids));
 	for (size_t i = 0; ids && i < count; i++)
 		ids[i] = series[i].id;
-	r = store_scan(store,
+	r = store_scan(view,
 		       &(struct store_range){
 			       .series_ids = ids, .n_series = count, .to_slot = UINT64_MAX },
 		       add_value, ret_sum);
-	return r < 0 ? r : store_load_stacks(store, stacks, 2, arena, loaded);
+	return r < 0 ? r : store_load_stacks(view, stacks, 2, arena, loaded);
 }
 
 static void *read_all_the_time(void *arg)
@@ -151,10 +156,13 @@ static int hold(void *arg, uint32_t host, uint64_t first_slot, uint64_t last_slo
 
 static void *scan_and_hold(void *arg)
 {
+	static const struct store_view_options options = { .tenant = "default" };
 	static const uint32_t host = 1;
+	scoped(store_view_closep) struct store_view *view = NULL;
 	struct held *held = arg;
 
-	(void)store_scan_coverage(held->store, &host, 1, 0, UINT64_MAX / SLOT_NS, hold, held);
+	if (store_view_open(held->store, &options, &view) == 0)
+		(void)store_scan_coverage(view, &host, 1, 0, UINT64_MAX / SLOT_NS, hold, held);
 	return NULL;
 }
 
