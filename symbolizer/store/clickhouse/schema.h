@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The tables of the store in ClickHouse.
+ *
+ * Several servers write the same tables without locks. Therefore the ID of a row is a hash of its
+ * content (XXH3-128, FixedString(16)): two servers that write the same definition write the same
+ * row, and ReplacingMergeTree keeps one of them. Between merges a table has both, so queries select
+ * with LIMIT 1 BY the columns of ORDER BY, or compute functions that equal rows do not change.
+ *
+ * Every table is partitioned by day (UTC, days since 1970). A definition is a row of each day whose
+ * samples use it, so that retention drops all tables of a day, and a query reads only its days.
+ *
+ * A row of "samples" has the samples of one series of one batch in one hour. Its key has (epoch,
+ * sequence) of the batch, and the series implies the agent: a batch that is written again replaces
+ * itself. Rows with lane 0 mark stored batches: their series is the hash of tenant and agent. The
+ * marker and the samples of a day are one block of one partition, which ClickHouse inserts
+ * completely or not at all.
+ *
+ * The lane of samples and series is the hash of tenant, service and event type. It leads the key,
+ * so that a query reads the rows of few services.
+ */
+
+#include "symbolizer/store/clickhouse/client.h"
+
+#define CLICKHOUSE_SCHEMA_VERSION 1
+
+/* Columns object_type and object_types: the table whose row the object of a frame is. */
+enum clickhouse_object_type {
+	CLICKHOUSE_NO_OBJECT = 0,
+	CLICKHOUSE_EXECUTABLE = 1,
+	CLICKHOUSE_CODE_OBJECT = 2,
+};
+
+/* Names of all tables that have days. */
+extern const char *const clickhouse_day_tables[];
+extern const size_t clickhouse_n_day_tables;
+
+/*
+ * Creates or updates the tables in the client's database, which must exist. May run on several
+ * servers at a time. -EPROTO: the tables are of a later version of Hearth. Other errors have a
+ * message in the client.
+ */
+int clickhouse_schema_migrate(struct clickhouse_client *client);
+
+/* Drops the partitions of all days before @day. Returns their number. */
+int clickhouse_schema_drop_days(struct clickhouse_client *client, uint32_t day);
