@@ -15,6 +15,7 @@ struct symbolizer_config {
 	char *tokens; /* path of the tokens file; "": no tokens */
 	bool insecure;
 	uint64_t retention_ns;
+	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t symbol_cache_bytes;
 	uint64_t symbol_store_bytes;
 	char *debuginfo_from_agents; /* a name of enum debuginfo_from_agents */

@@ -20,7 +20,7 @@
 /* Interval of the check for a changed tokens file; documented in docs/security.md. */
 #define TOKENS_INTERVAL_S 10
 
-#define PRUNE_INTERVAL_S 3600
+#define PRUNE_INTERVAL_S 60
 
 /* Blocks the signals that wait_for_signals() waits for. Called before any thread starts, so that
  * all threads inherit the mask and none of them receives the signals. */

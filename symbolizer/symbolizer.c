@@ -17,6 +17,7 @@
 #include "symbolizer/api/api.h"
 #include "symbolizer/http/server.h"
 #include "symbolizer/memory_share.h"
+#include "symbolizer/store/sqlite/make_room.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "symbolizer/token_watch.h"
 
@@ -26,7 +27,6 @@
 
 struct symbolizer {
 	const struct clock *clock;
-	uint64_t retention_ns;
 	struct store *store;
 	struct debuginfo_store *debuginfo;
 	struct debuginfo_upstream *upstream; /* NULL: not configured */
@@ -54,7 +54,8 @@ static const char *remedy_for_folder(int error)
 		return "the file system is read-only: choose another folder with --data";
 	case ENOSPC:
 	case EDQUOT:
-		return "make room, or choose another folder with --data";
+		return "make room, or lower retention_size to remove the oldest samples, or choose "
+		       "another folder with --data";
 	case ESTALE:
 		return "it holds files of another data folder: put back the files that belong "
 		       "together, or choose another folder with --data";
@@ -88,8 +89,13 @@ static int memory_failed(const char *object, int error, char ret_message[SYMBOLI
 static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_config *config,
 		       char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
+	const struct retention_limits limits = {
+		.age_ns = config->retention_ns,
+		.max_bytes = config->retention_bytes,
+	};
 	int r;
 
+	sqlite_store_make_room(config->data, symbolizer->clock, &limits);
 	r = make_folders(config->data, DATA_FOLDER_MODE);
 	if (r < 0)
 		return folder_failed(config, "create the data folder", r, ret_message);
@@ -297,13 +303,13 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	if (!symbolizer)
 		return memory_failed("the server", -ENOMEM, ret_message);
 	symbolizer->clock = clock;
-	symbolizer->retention_ns = config->retention_ns;
 	raise_file_limit();
 
 	r = open_stores(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
-	store_set_retention(symbolizer->store, symbolizer->retention_ns);
+	store_set_retention(symbolizer->store, config->retention_ns);
+	store_set_max_bytes(symbolizer->store, config->retention_bytes);
 	r = open_resolver(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
@@ -381,12 +387,10 @@ void symbolizer_prune(struct symbolizer *symbolizer)
 	size_t n_days = 0;
 	int r = sqlite_store_retain(symbolizer->store, &n_days);
 
-	if (n_days > 0)
-		log_info("removed the samples of %zu days, which are beyond the retention", n_days);
 	if (r < 0)
 		(void)log_warn_errno(
 			r,
-			"cannot remove samples beyond the retention, trying again in an hour: %m");
+			"cannot remove samples beyond the retention, trying again in a minute: %m");
 }
 
 unsigned int symbolizer_port(const struct symbolizer *symbolizer)

@@ -32,8 +32,8 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
  * symbolizer_reload(). */
 void symbolizer_check_tokens(struct symbolizer *symbolizer);
 
-/* Removes samples that are older than the retention. A failure is logged. To be called about
- * once an hour. */
+/* Removes samples that are beyond the retention by age or by size. A failure is logged. To be
+ * called about once a minute. */
 void symbolizer_prune(struct symbolizer *symbolizer);
 
 /* Returns the port of the first address. */

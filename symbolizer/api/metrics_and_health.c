@@ -131,6 +131,9 @@ static void set_store_gauges(struct api_context *context, const struct store_sta
 	metric_set(context->metrics, API_METRIC_STORE_SERIES, stats->n_series);
 	metric_set(context->metrics, API_METRIC_STORE_PROCESSES, stats->n_processes);
 	metric_set(context->metrics, API_METRIC_STORE_DISK_BYTES, stats->disk_bytes);
+	metric_set(context->metrics, API_METRIC_STORE_REMOVED_BY_AGE, stats->n_days_removed_by_age);
+	metric_set(context->metrics, API_METRIC_STORE_REMOVED_BY_SIZE,
+		   stats->n_days_removed_by_size);
 }
 
 static void set_gauges(struct api_context *context)
@@ -189,6 +192,14 @@ void api_healthz(struct api_context *context, const struct http_request *request
 	write_ok(response);
 }
 
+static const char *remedy_for(int error)
+{
+	if (error == -ENOSPC || error == -EDQUOT)
+		return "; make room on the disk, or set a lower retention_size and restart the "
+		       "server";
+	return "";
+}
+
 void api_readyz(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
@@ -200,8 +211,8 @@ void api_readyz(struct api_context *context, const struct http_request *request,
 				    "samples cannot be stored: the disk of the data folder does "
 				    "not answer");
 	else if (readiness.error < 0)
-		http_response_error(response, 503, "samples cannot be stored: %s",
-				    strerror(-readiness.error));
+		http_response_error(response, 503, "samples cannot be stored: %s%s",
+				    strerror(-readiness.error), remedy_for(readiness.error));
 	else
 		write_ok(response);
 }

@@ -319,6 +319,7 @@ static void append_incomplete(struct query *query)
 {
 	const struct profile_stats *stats = query->stats;
 
+	profile_message_append_removed(query->message, query->view, query->request);
 	profile_message_append_damaged(query->message, stats->n_damaged_blocks);
 	if (stats->n_tables_pending > 0)
 		profile_message_append(

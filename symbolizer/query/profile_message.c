@@ -248,3 +248,18 @@ void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t
 		profile_message_append(message, "%llu damaged blocks of samples are left out",
 				       (unsigned long long)n_damaged_blocks);
 }
+
+void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct store_view *view,
+				    const struct profile_request *request)
+{
+	char until[PROFILE_TIME_TEXT_SIZE];
+	enum store_removal reason;
+	uint64_t slot;
+
+	if (store_removed_until(view, &slot, &reason) <= 0 || request->from_slot >= slot)
+		return;
+	profile_message_append(
+		message, "samples before %s are not kept: the server limits their %s",
+		profile_message_time(slot, until),
+		reason == STORE_REMOVED_BY_SIZE ? "space (retention_size)" : "age (retention)");
+}

@@ -21,6 +21,10 @@ void profile_message_append(char message[PROFILE_MESSAGE_SIZE], const char *form
 /* Appends the number of damaged blocks, if it is not 0. */
 void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t n_damaged_blocks);
 
+/* Appends that retention has removed samples of the range, if it has, and by which limit. */
+void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct store_view *view,
+				    const struct profile_request *request);
+
 #define PROFILE_TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
 
 /* Writes the time of a slot, and returns @ret_text. */

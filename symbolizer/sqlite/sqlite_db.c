@@ -124,6 +124,13 @@ void sqlite_db_bound_wal(struct sqlite_db *db, size_t max_wal_bytes)
 	(void)sqlite3_wal_hook(db->handle, on_commit, db);
 }
 
+void sqlite_db_empty_wal(struct sqlite_db *db)
+{
+	(void)sqlite3_busy_timeout(db->handle, RESTART_BUSY_MS);
+	(void)sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	(void)sqlite3_busy_timeout(db->handle, BUSY_MS);
+}
+
 int sqlite_prepare(struct sqlite_db *db, unsigned int id, sqlite3_stmt **ret_statement)
 {
 	assert(id < db->n_statements);

@@ -80,6 +80,9 @@ int sqlite_db_run(struct sqlite_db *db, const char *sql);
 /* Bounds the WAL: SQLite calls a hook of ours after each commit of this connection. */
 void sqlite_db_bound_wal(struct sqlite_db *db, size_t max_wal_bytes);
 
+/* Copies the WAL into the file and truncates it, unless readers use it. */
+void sqlite_db_empty_wal(struct sqlite_db *db);
+
 int sqlite_prepare(struct sqlite_db *db, unsigned int id, sqlite3_stmt **ret_statement);
 
 /* Returns 1 with a row, 0 after the last row. */

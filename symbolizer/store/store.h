@@ -45,6 +45,8 @@ struct store_missing {
 
 struct store_stats {
 	uint64_t n_too_old_batches; /* refused with STORE_TOO_OLD since the start */
+	/* Days that retention removed since the start. */
+	uint64_t n_days_removed_by_age, n_days_removed_by_size;
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;
 };
 
@@ -58,6 +60,7 @@ struct store_operations {
 				 struct arena *arena, struct store_executable **ret_executables,
 				 size_t *ret_count);
 	void (*set_retention)(struct store *store, uint64_t retention_ns);
+	void (*set_max_bytes)(struct store *store, uint64_t max_bytes);
 	int (*check)(struct store *store);
 	int (*stats)(struct store *store, struct store_stats *ret_stats);
 	struct store *(*free)(struct store *store);
@@ -104,6 +107,16 @@ static inline void store_set_retention(struct store *store, uint64_t retention_n
 {
 	if (store->operations->set_retention)
 		store->operations->set_retention(store, retention_ns);
+}
+
+/*
+ * Bounds the space of the store's files: retention removes the oldest samples until they fit, but
+ * never the newest day. 0, the default: no limit.
+ */
+static inline void store_set_max_bytes(struct store *store, uint64_t max_bytes)
+{
+	if (store->operations->set_max_bytes)
+		store->operations->set_max_bytes(store, max_bytes);
 }
 
 /*

@@ -251,6 +251,12 @@ struct store_active_service {
 	const struct event_type_info *event; /* of @type */
 };
 
+/* Why samples were removed. */
+enum store_removal {
+	STORE_REMOVED_BY_AGE = 1,
+	STORE_REMOVED_BY_SIZE = 2,
+};
+
 struct store_view_operations {
 	int (*find_series)(struct store_view *view, const struct store_series_query *query,
 			   struct arena *arena, struct store_series **ret_series,
@@ -289,6 +295,8 @@ struct store_view_operations {
 			 uint64_t *ret_slot);
 	int (*list_label_names)(struct store_view *view, const char *from, size_t max,
 				struct arena *arena, const char ***ret_names, size_t *ret_count);
+	int (*removed_until)(struct store_view *view, uint64_t *ret_slot,
+			     enum store_removal *ret_reason);
 	struct store_view *(*close)(struct store_view *view);
 };
 
@@ -482,6 +490,18 @@ static inline int store_last_slot(struct store_view *view, const char *service,
 	if (!view->operations->last_slot)
 		return -EOPNOTSUPP;
 	return view->operations->last_slot(view, service, type, ret_slot);
+}
+
+/*
+ * Retention has removed the samples before *ret_slot. 1, or 0: it has removed none. Engines may
+ * lack the operation, and return 0.
+ */
+static inline int store_removed_until(struct store_view *view, uint64_t *ret_slot,
+				      enum store_removal *ret_reason)
+{
+	if (!view->operations->removed_until)
+		return 0;
+	return view->operations->removed_until(view, ret_slot, ret_reason);
 }
 
 /* Names of labels of processes of any time, sorted: at most @max that are not less than @from. */

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention: removes the files of days that are too old.
+ * Retention: removes the files of days that are too old, and the oldest days while the files are
+ * larger than the limit.
  */
 
 #include "symbolizer/store/sqlite/sqlite_store_private.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <inttypes.h>
 
-/* Also removes the WAL and its index, which a new file of this name must not find. */
-static int remove_day_file(const struct sqlite_store *self, day_number day)
-{
-	static const char *const suffixes[] = { "", "-wal", "-shm" };
-	char name[DAY_FILE_NAME_SIZE];
-	int r = 0;
-
-	day_file_name(day, name);
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && r == 0; i++) {
-		char path[DAY_FILE_NAME_SIZE + 8];
-
-		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
-		if (unlinkat(self->folder_fd, path, 0) < 0 && errno != ENOENT)
-			r = -errno;
-	}
-	return r;
-}
+#include "common/log.h"
+#include "symbolizer/store/sqlite/day_files.h"
+#include "symbolizer/store/sqlite/removed_days.h"
 
 /*
  * Takes the day out of the list before its file is removed, so that no reader opens it. If the
@@ -38,7 +25,7 @@ static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
 	store_state_take_day(self->state, entry->day);
 	connection_set_close_days(&self->writer->connections);
 	reader_pool_close_stale(self->readers);
-	r = remove_day_file(self, entry->day);
+	r = day_file_remove(self->folder_fd, entry->day);
 	day_file_name(entry->day, name);
 	if (r < 0 && faccessat(self->folder_fd, name, F_OK, 0) == 0)
 		(void)store_state_set_day(self->state, entry->day, &entry->total);
@@ -81,22 +68,92 @@ int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret
 	return r;
 }
 
+static void log_too_large(struct sqlite_store *self, uint64_t bytes)
+{
+	if (!self->is_too_large)
+		log_warn("'%s' has %" PRIu64 " bytes of samples and definitions, more than "
+			 "retention_size, although only the newest day is left: raise the limit",
+			 self->folder, bytes);
+	self->is_too_large = true;
+}
+
+/* Removes one day after the other, so that after an error the rest is counted right. */
+static int prune_to_size(struct sqlite_store *self, size_t *ret_removed)
+{
+	uint64_t max_bytes = self->max_bytes;
+	uint64_t bytes = max_bytes ? store_files_bytes(self->folder_fd) : 0;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_file *files;
+	size_t n_files, count;
+	int r;
+
+	if (bytes <= max_bytes) {
+		self->is_too_large = false;
+		return 0;
+	}
+	r = arena_new(MIB, &arena);
+	if (r == 0)
+		r = day_files_list(self->folder_fd, arena, &files, &n_files);
+	if (r < 0)
+		return r;
+	count = day_files_beyond(files, n_files, bytes, max_bytes);
+	if (count == 0) {
+		log_too_large(self, bytes);
+		return 0;
+	}
+	/* Before the files are removed: no batch may create one of them again. */
+	self->writer->first_day = files[count].day;
+	removed_days_save(self->folder, files[count].day);
+	return prune_before(self, files[count].day * SLOTS_PER_DAY * SLOT_NS, ret_removed);
+}
+
+static int prune_by_age(struct sqlite_store *self, size_t *ret_removed)
+{
+	struct sqlite_writer *writer = self->writer;
+	uint64_t retention_ns = writer->retention_ns;
+	uint64_t now_ns = trusted_clock_now(&writer->trusted, writer->clock);
+
+	if (retention_ns == 0 || now_ns <= retention_ns)
+		return 0;
+	self->first_day_by_age = day_of_wall_ns(now_ns - retention_ns);
+	return prune_before(self, now_ns - retention_ns, ret_removed);
+}
+
 int sqlite_store_retain(struct store *store, size_t *ret_removed)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
-	struct sqlite_writer *writer = self->writer;
-	uint64_t retention_ns = writer->retention_ns;
-	uint64_t now_ns;
-	int r = 0;
+	size_t by_age = 0;
+	size_t by_size = 0;
+	int r;
 
-	*ret_removed = 0;
 	(void)pthread_mutex_lock(&self->write_lock);
-	trusted_clock_check(&writer->trusted, writer->clock, self->folder);
-	now_ns = trusted_clock_now(&writer->trusted, writer->clock);
-	if (retention_ns != 0 && now_ns > retention_ns)
-		r = prune_before(self, now_ns - retention_ns, ret_removed);
+	trusted_clock_check(&self->writer->trusted, self->writer->clock, self->folder);
+	r = prune_by_age(self, &by_age);
+	if (r == 0)
+		r = prune_to_size(self, &by_size);
 	(void)pthread_mutex_unlock(&self->write_lock);
+	self->n_removed_by_age += by_age;
+	self->n_removed_by_size += by_size;
+	if (by_age > 0)
+		log_info("removed the samples of %zu days, which are beyond retention", by_age);
+	if (by_size > 0)
+		log_info("removed the samples of %zu days, which are beyond retention_size",
+			 by_size);
+	*ret_removed = by_age + by_size;
 	return r;
+}
+
+int retention_removed_until(struct sqlite_store *self, uint64_t *ret_slot,
+			    enum store_removal *ret_reason)
+{
+	day_number by_age = self->first_day_by_age;
+	day_number by_size = self->writer->first_day;
+
+	if (by_age == 0 && by_size == 0)
+		return 0;
+	*ret_slot = MAX(by_age, by_size) * SLOTS_PER_DAY;
+	*ret_reason = by_size > by_age ? STORE_REMOVED_BY_SIZE : STORE_REMOVED_BY_AGE;
+	return 1;
 }
 
 /*
@@ -120,6 +177,7 @@ void retention_begin(struct sqlite_store *self)
 {
 	struct sqlite_writer *writer = self->writer;
 
+	writer->first_day = removed_days_load(self->folder);
 	trusted_clock_load(&writer->trusted, self->folder);
 	if (writer->trusted.wall_ns == 0)
 		trust_newest_day(self);

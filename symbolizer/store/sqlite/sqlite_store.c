@@ -11,11 +11,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "common/file.h"
 #include "common/log.h"
+#include "symbolizer/store/sqlite/day_files.h"
 #include "symbolizer/store/sqlite/read.h"
 
 /* Batches in one commit. At one batch per agent and 5 s, 256 in 40 ms are 32 000 agents. */
@@ -33,13 +33,28 @@
 /* Space that store_check() requires: more than a batch needs in the WAL. */
 #define CHECK_BYTES (256 * KIB)
 
+static bool is_disk_full(struct store_write *const *writes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (writes[i]->result == -ENOSPC || writes[i]->result == -EDQUOT)
+			return true;
+	return false;
+}
+
 static size_t write_group(void *arg, struct store_write *const *writes, size_t count)
 {
 	struct sqlite_store *self = arg;
 	size_t n_written;
+	int r;
 
 	(void)pthread_mutex_lock(&self->write_lock);
-	n_written = sqlite_writer_write_group(self->writer, writes, count);
+	r = ballast_hold(&self->ballast);
+	n_written = r < 0 ? sqlite_writer_refuse(self->writer, writes, count, r)
+			  : sqlite_writer_write_group(self->writer, writes, count);
+	if (r == 0 && is_disk_full(writes, n_written)) {
+		ballast_release(&self->ballast);
+		sqlite_writer_checkpoint(self->writer);
+	}
 	(void)pthread_mutex_unlock(&self->write_lock);
 	return n_written;
 }
@@ -74,6 +89,11 @@ static void operation_set_retention(struct store *store, uint64_t retention_ns)
 	sqlite_store_of(store)->writer->retention_ns = retention_ns;
 }
 
+static void operation_set_max_bytes(struct store *store, uint64_t max_bytes)
+{
+	sqlite_store_of(store)->max_bytes = max_bytes;
+}
+
 /* For file systems without O_TMPFILE: it checks their reported free space. */
 static int check_free_space(int folder_fd)
 {
@@ -90,32 +110,17 @@ static int check_free_space(int folder_fd)
 static int operation_check(struct store *store)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
-	scoped_fd int fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	scoped_fd int fd = -1;
+	int r;
 
+	r = ballast_error(&self->ballast);
+	if (r < 0)
+		return r;
+	fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(self->folder_fd)
 							      : -errno;
 	return -posix_fallocate(fd, 0, CHECK_BYTES);
-}
-
-static uint64_t disk_bytes(const struct sqlite_store *self)
-{
-	DIR *folder = opendir(self->folder);
-	const struct dirent *entry;
-	uint64_t bytes = 0;
-
-	while (folder && (entry = readdir(folder))) {
-		struct stat status;
-
-		if (strncmp(entry->d_name, "samples-", strlen("samples-")) != 0 &&
-		    strncmp(entry->d_name, "hearth.db", strlen("hearth.db")) != 0)
-			continue;
-		if (fstatat(self->folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-			bytes += (uint64_t)status.st_blocks * 512;
-	}
-	if (folder)
-		(void)closedir(folder);
-	return bytes;
 }
 
 static int operation_stats(struct store *store, struct store_stats *ret_stats)
@@ -128,9 +133,11 @@ static int operation_stats(struct store *store, struct store_stats *ret_stats)
 		.n_rows = counts.n_rows,
 		.n_series = counts.n_series,
 		.n_too_old_batches = self->writer->n_too_old,
+		.n_days_removed_by_age = self->n_removed_by_age,
+		.n_days_removed_by_size = self->n_removed_by_size,
 		.n_stacks = self->writer->n_stacks,
 		.n_processes = self->writer->n_processes,
-		.disk_bytes = disk_bytes(self),
+		.disk_bytes = store_files_bytes(self->folder_fd),
 	};
 	return 0;
 }
@@ -156,6 +163,7 @@ static const struct store_operations sqlite_operations = {
 	.open_view = sqlite_view_open,
 	.agent_executables = operation_agent_executables,
 	.set_retention = operation_set_retention,
+	.set_max_bytes = operation_set_max_bytes,
 	.check = operation_check,
 	.stats = operation_stats,
 	.free = operation_free,
@@ -168,6 +176,7 @@ static int lock_folder(struct sqlite_store *self)
 		return -errno;
 	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	self->ballast.folder_fd = self->folder_fd;
 	return 0;
 }
 
@@ -319,6 +328,9 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 		r = start_queue(self);
 	if (r < 0)
 		return r;
+	if (ballast_hold(&self->ballast) < 0)
+		log_warn("the disk of '%s' is almost full: refusing batches until there is space",
+			 self->folder);
 	*ret_store = take_ptr(store);
 	return 0;
 }

@@ -23,7 +23,8 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed);
 
 /*
- * Removes days by the retention of store_set_retention(). Call it every hour: it also remembers the
- * time, so that a clock that is wrongly ahead removes nothing (trusted_clock.h).
+ * Removes days by the limits of store_set_retention() and store_set_max_bytes(), and logs them.
+ * Call it at least every hour: it also remembers the time, so that a clock that is wrongly ahead
+ * removes nothing (trusted_clock.h).
  */
 int sqlite_store_retain(struct store *store, size_t *ret_removed);

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "symbolizer/store/sqlite/ballast.h"
 #include "symbolizer/store/sqlite/node_cache.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "symbolizer/store/sqlite/trusted_clock.h"
@@ -23,6 +24,11 @@ struct sqlite_store {
 	pthread_mutex_t write_lock; /* of @writer, for a group of batches or retention */
 	struct sqlite_writer *writer;
 	struct write_queue *queue;
+	struct ballast ballast;              /* under @write_lock */
+	_Atomic uint64_t max_bytes;          /* of the files; 0: no limit */
+	bool is_too_large;                   /* logged: only the newest day is left */
+	_Atomic day_number first_day_by_age; /* retention removed the days before it */
+	_Atomic uint64_t n_removed_by_age, n_removed_by_size; /* days */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -34,5 +40,12 @@ static inline struct sqlite_store *sqlite_store_of(struct store *store)
 int sqlite_view_open(struct store *store, const struct store_view_options *options,
 		     struct store_view **ret_view);
 
-/* Loads the time that retention trusts. Call it when the days are known. */
+/*
+ * Loads the time that retention trusts, and the end of the days that it removed. Call it when the
+ * days are known.
+ */
 void retention_begin(struct sqlite_store *self);
+
+/* See store_removed_until(). */
+int retention_removed_until(struct sqlite_store *self, uint64_t *ret_slot,
+			    enum store_removal *ret_reason);

@@ -181,6 +181,13 @@ static int view_list_label_names(struct store_view *view, const char *from, size
 				     ret_count);
 }
 
+static int view_removed_until(struct store_view *view, uint64_t *ret_slot,
+			      enum store_removal *ret_reason)
+{
+	return retention_removed_until(container_of(view, struct sqlite_view, view)->store,
+				       ret_slot, ret_reason);
+}
+
 static struct store_view *view_close(struct store_view *view)
 {
 	free(container_of(view, struct sqlite_view, view));
@@ -205,6 +212,7 @@ static const struct store_view_operations view_operations = {
 	.active_services = view_active_services,
 	.last_slot = view_last_slot,
 	.list_label_names = view_list_label_names,
+	.removed_until = view_removed_until,
 	.close = view_close,
 };
 

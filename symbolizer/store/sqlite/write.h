@@ -85,6 +85,7 @@ struct sqlite_writer {
 	int last_error;
 	_Atomic uint64_t n_stacks, n_processes, n_too_old; /* for statistics */
 	_Atomic uint64_t retention_ns;                     /* 0: none */
+	_Atomic day_number first_day; /* retention by size removed the days before it */
 	struct trusted_clock trusted;
 };
 
@@ -95,6 +96,13 @@ struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer);
 
 /* Removes epochs that ended days ago, one per transaction. An error is only logged. */
 void sqlite_writer_expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth);
+
+/* Sets the result of all batches to @error. Returns @count. */
+size_t sqlite_writer_refuse(struct sqlite_writer *writer, struct store_write *const *writes,
+			    size_t count, int error);
+
+/* Empties the WALs of the open files, as far as readers allow. Call it outside of a group. */
+void sqlite_writer_checkpoint(struct sqlite_writer *writer);
 
 /* See write_queue_options.write_group. The caller holds the writer's lock. */
 size_t sqlite_writer_write_group(struct sqlite_writer *writer, struct store_write *const *writes,

@@ -116,6 +116,8 @@ static bool is_too_old(const struct sqlite_writer *writer, const struct write_da
 	uint64_t now = trusted_clock_now(&writer->trusted, writer->clock);
 	uint64_t retention_ns = writer->retention_ns;
 
+	if (days->days[days->count - 1] < writer->first_day)
+		return true;
 	return retention_ns != 0 && now > retention_ns &&
 	       days->days[days->count - 1] < day_of_wall_ns(now - retention_ns);
 }
@@ -214,8 +216,8 @@ static void log_change(struct sqlite_writer *writer, int result)
 	writer->last_error = error;
 }
 
-static size_t refuse_all(struct sqlite_writer *writer, struct store_write *const *writes,
-			 size_t count, int error)
+size_t sqlite_writer_refuse(struct sqlite_writer *writer, struct store_write *const *writes,
+			    size_t count, int error)
 {
 	for (size_t i = 0; i < count; i++)
 		writes[i]->result = error;
@@ -236,7 +238,7 @@ size_t sqlite_writer_write_group(struct sqlite_writer *writer, struct store_writ
 	if (r == 0)
 		r = vec_reserve(&group->members, count);
 	if (r < 0)
-		return refuse_all(writer, writes, count, r);
+		return sqlite_writer_refuse(writer, writes, count, r);
 	sqlite_writer_expire_epochs(writer, hearth);
 	group->n_replaced = 0;
 	n_written = write_batches(writer, hearth, writes, count);

@@ -69,6 +69,17 @@ struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer)
 	return NULL;
 }
 
+void sqlite_writer_checkpoint(struct sqlite_writer *writer)
+{
+	struct connection_set *set = &writer->connections;
+
+	if (set->hearth)
+		sqlite_db_empty_wal(set->hearth);
+	for (size_t i = 0; i < ARRAY_SIZE(set->days); i++)
+		if (set->days[i].db)
+			sqlite_db_empty_wal(set->days[i].db);
+}
+
 static int remove_epoch(struct sqlite_writer *writer, struct sqlite_db *hearth, int64_t epoch)
 {
 	int r;

@@ -165,3 +165,10 @@ struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns)
 			   &totals);
 	return totals;
 }
+
+int removed_until(struct store *store, uint64_t *ret_slot, enum store_removal *ret_reason)
+{
+	scoped(store_view_closep) struct store_view *view = open_view(store, "default");
+
+	return store_removed_until(view, ret_slot, ret_reason);
+}

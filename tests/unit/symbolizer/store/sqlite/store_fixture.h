@@ -53,6 +53,9 @@ struct totals {
 /* Sums the rows of the tenant "default" in [@from_ns, @to_ns). @to_ns 0: no limit. */
 struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns);
 
+/* store_removed_until() of a view. */
+int removed_until(struct store *store, uint64_t *ret_slot, enum store_removal *ret_reason);
+
 #define assert_totals(store, from_ns, to_ns, rows, value)                                          \
 	do {                                                                                       \
 		struct totals totals_ = total_of((store), (from_ns), (to_ns));                     \

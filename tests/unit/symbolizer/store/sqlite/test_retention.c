@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention with a right and with a wrong clock.
+ * Retention with a right and with a wrong clock, and by the size of the files.
  */
 
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
@@ -94,6 +94,40 @@ static void a_clock_that_is_two_days_behind_removes_nothing(void **state)
 	assert_removes(store, 0);
 }
 
+static void the_oldest_days_are_removed_while_the_files_exceed_the_limit(void **state)
+{
+	struct test_clock clock;
+	scoped(store_freep) struct store *store = store_with_days(*state, &clock);
+	enum store_removal reason;
+	struct store_stats stats;
+	uint64_t slot;
+
+	assert_int_equal(removed_until(store, &slot, &reason), 0);
+	assert_ok(store_stats(store, &stats));
+	store_set_max_bytes(store, stats.disk_bytes);
+	assert_removes(store, 0);
+	assert_int_equal(removed_until(store, &slot, &reason), 1);
+	assert_int_equal(reason, STORE_REMOVED_BY_AGE);
+	store_set_max_bytes(store, stats.disk_bytes - 1);
+	assert_removes(store, 1);
+	assert_totals(store, 0, 0, 3 * (N_DAYS - 1), 7 * (N_DAYS - 1));
+	assert_int_equal(removed_until(store, &slot, &reason), 1);
+	assert_int_equal(reason, STORE_REMOVED_BY_SIZE);
+	assert_int_equal(slot * SLOT_NS / DAY_NS, NOON / DAY_NS - (N_DAYS - 2));
+	assert_int_equal(write_batch(store, batch_at(20, NOON - 7 * DAY_NS, false)), STORE_TOO_OLD);
+
+	/* The newest day stays. */
+	store_set_max_bytes(store, 1);
+	assert_removes(store, N_DAYS - 2);
+	assert_removes(store, 0);
+	assert_totals(store, 0, 0, 3, 7);
+	assert_int_equal(write_batch(store, batch_at(21, NOON + 60 * NSEC_PER_SEC, false)),
+			 STORE_STORED);
+	assert_ok(store_stats(store, &stats));
+	assert_int_equal(stats.n_days_removed_by_size, N_DAYS - 1);
+	assert_int_equal(stats.n_days_removed_by_age, 0);
+}
+
 #define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
@@ -104,6 +138,7 @@ int main(void)
 		in_folder(a_clock_that_is_ten_days_ahead_removes_nothing),
 		in_folder(a_clock_that_is_ahead_is_noticed_without_a_stored_time),
 		in_folder(a_clock_that_is_two_days_behind_removes_nothing),
+		in_folder(the_oldest_days_are_removed_while_the_files_exceed_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
