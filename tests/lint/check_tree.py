@@ -65,6 +65,8 @@ MAY_INCLUDE = {
     # Pure functions of bytes, which an engine uses.
     "symbolizer/store/segment": ["common"],
     "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
+    "symbolizer/store/segment_db": ["symbolizer/store/head", "symbolizer/store/segment", "symbolizer/store/store.h",
+                                    "symbolizer/sqlite", "common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/store/clickhouse": ["symbolizer/store", "common"],
     "symbolizer/flame": ["common"],

@@ -13,7 +13,9 @@
 #include "common/string_table.h"
 #include "symbolizer/store/head/head_private.h"
 
+/* Agents of two tenants may have the same ID, by chance or on purpose. */
 struct agent_key {
+	struct hash128 tenant; /* of the name */
 	struct hash128 agent;
 	uint64_t epoch;
 };
@@ -39,8 +41,21 @@ struct head {
 	uint64_t n_batches, n_agents;
 };
 
-/* Texts of tenants, services and event types. Far fewer exist. */
-#define MAX_NAME_BYTES (16 * MIB)
+/*
+ * Texts of tenants, services and event types. The head is full at half of it: one batch adds at
+ * most the texts of its epoch's definitions. They are dropped when the last segment is taken.
+ */
+#define MAX_NAME_BYTES (64 * MIB)
+
+/*
+ * A segment that is half full makes the head full. One batch adds at most MAX_BATCH_ROWS rows and
+ * the definitions of its epoch, so no table gets full in the middle of a batch.
+ */
+#define FULL_SEGMENT_ROWS       (SEGMENT_MAX_ROWS / 2)
+#define FULL_SEGMENT_TEXT_BYTES (SEGMENT_MAX_TEXT_BYTES / 2)
+
+/* The samples of 256 CPUs at 99 Hz for 5 s are 130 000. */
+#define MAX_BATCH_ROWS (SEGMENT_MAX_ROWS / 2)
 
 int head_new(const struct head_options *options, struct head **ret_head)
 {
@@ -105,29 +120,86 @@ static void drop_agent(struct head *head)
 	(void)hash_table_remove(head->agents, &oldest);
 }
 
-static int find_agent(struct head *head, const struct batch *batch, struct agent_entry **ret_agent)
+static struct agent_key key_of(const char *tenant, const struct batch *batch)
 {
-	const struct agent_key key = { .agent = batch->agent_id, .epoch = batch->epoch };
-	struct agent_entry *agent = hash_table_find(head->agents, &key);
-	struct numbers *numbers;
+	return (struct agent_key){ .tenant = hash128_of(tenant, strlen(tenant)),
+				   .agent = batch->agent_id,
+				   .epoch = batch->epoch };
+}
+
+/* Finds or adds an entry, which may have no numbers. */
+static int find_entry(struct head *head, const struct agent_key *key,
+		      struct agent_entry **ret_agent)
+{
+	struct agent_entry *agent = hash_table_find(head->agents, key);
 	int r;
 
 	if (!agent) {
 		if (hash_table_count(head->agents) >= head->options.max_agents)
 			drop_agent(head);
-		r = numbers_new(head->options.max_numbers_bytes, &numbers);
+		r = hash_table_insert(head->agents, key, (void **)&agent);
 		if (r < 0)
 			return r;
-		r = hash_table_insert(head->agents, &key, (void **)&agent);
-		if (r < 0) {
-			(void)numbers_free(numbers);
-			return r;
-		}
-		*agent = (struct agent_entry){ .numbers = numbers, .order = ++head->n_agents };
 	}
 	agent->used = ++head->n_batches;
 	*ret_agent = agent;
 	return 0;
+}
+
+static void set_numbers(struct head *head, struct agent_entry *agent, struct numbers *numbers)
+{
+	(void)numbers_free(agent->numbers);
+	agent->numbers = numbers;
+	agent->order = ++head->n_agents;
+}
+
+static int find_agent(struct head *head, const struct agent_key *key,
+		      struct agent_entry **ret_agent)
+{
+	struct numbers *numbers;
+	int r;
+
+	r = find_entry(head, key, ret_agent);
+	if (r < 0 || (*ret_agent)->numbers)
+		return r;
+	r = numbers_new(head->options.max_numbers_bytes, &numbers);
+	if (r == 0)
+		set_numbers(head, *ret_agent, numbers);
+	return r;
+}
+
+bool head_knows(const struct head *head, const char *tenant, const struct batch *batch)
+{
+	const struct agent_key key = key_of(tenant, batch);
+	const struct agent_entry *agent = hash_table_find(head->agents, &key);
+
+	return agent && agent->numbers;
+}
+
+int head_set_numbers_take(struct head *head, const char *tenant, const struct batch *batch,
+			  struct numbers *numbers)
+{
+	const struct agent_key key = key_of(tenant, batch);
+	struct agent_entry *agent;
+	int r;
+
+	r = find_entry(head, &key, &agent);
+	if (r == 0)
+		set_numbers(head, agent, numbers);
+	else
+		(void)numbers_free(numbers);
+	return r;
+}
+
+void head_forget(struct head *head, const char *tenant, const struct batch *batch)
+{
+	const struct agent_key key = key_of(tenant, batch);
+	struct agent_entry *agent = hash_table_find(head->agents, &key);
+
+	if (!agent)
+		return;
+	(void)numbers_free(agent->numbers);
+	(void)hash_table_remove(head->agents, &key);
 }
 
 static int copy_list(const struct numbers_list *list, struct arena *arena, uint32_t **ret_numbers,
@@ -177,22 +249,19 @@ static int return_missing(struct numbers_missing *missing, struct arena *arena,
 	return STORE_NEEDS_NUMBERS;
 }
 
-/* Learns definitions and checks the numbers of all rows. STORE_STORED: all are known. */
-static int prepare(struct head *head, struct agent_entry *agent, const struct batch *batch,
-		   struct arena *arena, struct store_missing *ret_missing)
+int head_learn(struct head *head, const char *tenant, const struct batch *batch,
+	       struct arena *arena, struct store_missing *ret_missing)
 {
 	scoped(numbers_missing_release) struct numbers_missing missing = {};
+	const struct agent_key key = key_of(tenant, batch);
+	struct agent_entry *agent;
 	int r;
 
-	r = numbers_learn(agent->numbers, batch, &missing);
-	if (r == -ENOSPC) {
-		/* The agent defines again those numbers that it still uses. */
-		(void)numbers_free(take_ptr(agent->numbers));
-		r = numbers_new(head->options.max_numbers_bytes, &agent->numbers);
-		agent->order = ++head->n_agents;
-		if (r == 0)
-			r = numbers_learn(agent->numbers, batch, &missing);
-	}
+	if (batch->n_rows > MAX_BATCH_ROWS)
+		return -EFBIG;
+	r = find_agent(head, &key, &agent);
+	if (r == 0)
+		r = numbers_learn(agent->numbers, batch, &missing);
 	if (r == 0)
 		r = numbers_check_rows(agent->numbers, batch, &missing);
 	if (r < 0)
@@ -332,29 +401,45 @@ static int add_rows(struct head *head, const struct lane_agent *agent, const cha
 	return 0;
 }
 
+int head_add_rows(struct head *head, const char *tenant, const struct batch *batch)
+{
+	const struct agent_key key = key_of(tenant, batch);
+	struct agent_entry *agent = hash_table_find(head->agents, &key);
+
+	assert(agent && agent->numbers);
+	return add_rows(head,
+			&(struct lane_agent){ .id = batch->agent_id,
+					      .epoch = agent->order,
+					      .numbers = agent->numbers },
+			tenant, batch);
+}
+
 int head_add(struct head *head, const char *tenant, const struct batch *batch, struct arena *arena,
 	     struct store_missing *ret_missing)
 {
-	struct agent_entry *agent;
 	int r;
 
-	if (head_bytes(head) >= head->options.max_bytes)
+	if (head_is_full(head))
 		return -ENOSPC;
-	r = find_agent(head, batch, &agent);
-	if (r < 0)
-		return r;
-	r = prepare(head, agent, batch, arena, ret_missing);
+	r = head_learn(head, tenant, batch, arena, ret_missing);
+	if (r == -ENOSPC) {
+		/* The agent defines again those numbers that it still uses. */
+		head_forget(head, tenant, batch);
+		r = head_learn(head, tenant, batch, arena, ret_missing);
+	}
 	if (r != STORE_STORED)
 		return r;
-	r = add_rows(head,
-		     &(struct lane_agent){ .id = batch->agent_id,
-					   .epoch = agent->order,
-					   .numbers = agent->numbers },
-		     tenant, batch);
-	/* A table of one segment is full in the middle of the batch. */
-	if (r == -ENOSPC)
-		r = -ENOMEM;
+	r = head_add_rows(head, tenant, batch);
 	return r < 0 ? r : STORE_STORED;
+}
+
+/* Names are not needed without segments. If there is no memory, they stay. */
+static void drop_names(struct head *head)
+{
+	struct string_table *names;
+
+	if (string_table_new(MAX_NAME_BYTES, &names) == 0)
+		string_table_replace_take(head->names, names);
 }
 
 int head_take(struct head *head, uint64_t before_slot, struct segment_builder **ret_builder)
@@ -368,6 +453,8 @@ int head_take(struct head *head, uint64_t before_slot, struct segment_builder **
 		*ret_builder = take_ptr(lane->builder);
 		lane_release(lane);
 		hash_table_remove_at_cursor(head->lanes, &cursor);
+		if (hash_table_count(head->lanes) == 0)
+			drop_names(head);
 		return 1;
 	}
 	return 0;
@@ -382,4 +469,26 @@ size_t head_bytes(const struct head *head)
 	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
 		bytes += segment_builder_bytes(lane->builder) + hash_table_memory_bytes(lane->rows);
 	return bytes;
+}
+
+static bool lane_is_full(const struct lane *lane)
+{
+	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++)
+		if (segment_builder_count(lane->builder, i) > FULL_SEGMENT_ROWS)
+			return true;
+	return segment_builder_text_bytes(lane->builder) > FULL_SEGMENT_TEXT_BYTES;
+}
+
+bool head_is_full(const struct head *head)
+{
+	struct lane *lane;
+	size_t cursor = 0;
+
+	if (head_bytes(head) >= head->options.max_bytes ||
+	    string_table_bytes(head->names) > MAX_NAME_BYTES / 2)
+		return true;
+	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
+		if (lane_is_full(lane))
+			return true;
+	return false;
 }

@@ -9,6 +9,7 @@
  * segment that uses them: a further row costs two look-ups. Not thread-safe.
  */
 
+#include "symbolizer/store/head/numbers.h"
 #include "symbolizer/store/segment/segment_builder.h"
 #include "symbolizer/store/store.h"
 
@@ -18,7 +19,7 @@ struct head_options {
 	uint64_t slots_per_segment;
 	size_t max_bytes;         /* of the rows and definitions of all segments */
 	size_t max_numbers_bytes; /* of the definitions of one agent */
-	size_t max_agents;        /* epochs with definitions; the oldest is dropped */
+	size_t max_agents; /* epochs with definitions; the one used least recently is dropped */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -28,10 +29,37 @@ struct head *head_free(struct head *head);
 /*
  * Adds the rows of @batch. STORE_STORED; STORE_NEEDS_NUMBERS: no row was added, and ret_missing, in
  * @arena, has the numbers; -ENOSPC: no row was added, because the head is full: take its segments;
- * -ENOMEM: a part of the rows may have been added.
+ * -ENOMEM: a part of the rows may have been added. If the definitions of the epoch are full, they
+ * are dropped, and the agent is asked again for those that its next batches use.
  */
 int head_add(struct head *head, const char *tenant, const struct batch *batch, struct arena *arena,
 	     struct store_missing *ret_missing);
+
+/*
+ * head_add() in two steps, for a caller that makes the batch durable in between.
+ *
+ * head_learn() adds the definitions and checks the numbers of all rows, but adds no row.
+ * STORE_STORED; STORE_NEEDS_NUMBERS as above; -ENOSPC: the definitions of the epoch are full;
+ * -ENOMEM. head_add_rows() adds the rows of a batch that head_learn() has accepted, while the
+ * definitions of its epoch are in memory: those of the max_agents epochs that learned last are. 0;
+ * -ENOMEM: a part of the rows may have been added.
+ */
+int head_learn(struct head *head, const char *tenant, const struct batch *batch,
+	       struct arena *arena, struct store_missing *ret_missing);
+int head_add_rows(struct head *head, const char *tenant, const struct batch *batch);
+
+/* Whether head_add() would return -ENOSPC. */
+bool head_is_full(const struct head *head);
+
+/* Whether definitions of the epoch of @batch are in memory. */
+bool head_knows(const struct head *head, const char *tenant, const struct batch *batch);
+
+/* Replaces the definitions of the epoch of @batch by @numbers, which it takes also on failure. */
+int head_set_numbers_take(struct head *head, const char *tenant, const struct batch *batch,
+			  struct numbers *numbers);
+
+/* Drops the definitions of the epoch of @batch. Rows of earlier batches are not changed. */
+void head_forget(struct head *head, const char *tenant, const struct batch *batch);
 
 /*
  * Takes a segment that has no slot from @before_slot on. The caller finishes and frees it. Rows of

@@ -116,3 +116,8 @@ size_t segment_builder_bytes(const struct segment_builder *builder)
 	}
 	return bytes;
 }
+
+size_t segment_builder_text_bytes(const struct segment_builder *builder)
+{
+	return string_table_bytes(builder->texts);
+}

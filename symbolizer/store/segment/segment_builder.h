@@ -46,6 +46,9 @@ int segment_builder_add_rollup(struct segment_builder *builder, const struct seg
 size_t segment_builder_count(const struct segment_builder *builder, enum segment_table table);
 size_t segment_builder_bytes(const struct segment_builder *builder);
 
+/* Bytes of all texts, which SEGMENT_MAX_TEXT_BYTES limits. */
+size_t segment_builder_text_bytes(const struct segment_builder *builder);
+
 /*
  * Makes the segment in @arena: sorts definitions, the prefix tree, and rows by (series, slot,
  * stack). In a roll-up it adds up rows of the same stack and slot, and totals of the same series.

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Durable segments: accepted batches in an inbox, and the segments that are made of them in one
+ * file a day.
+ *
+ *   inbox.db               the payload of each accepted batch until its rows are in segments; which
+ *                          batches were accepted; the definitions of the epochs (epoch.h)
+ *   segments-YYYY-MM-DD.db the segments with samples of that UTC day, and an index of them
+ *
+ * A batch is accepted when its payload is committed to the inbox. One commit serves a group of
+ * batches. Its rows are added to the head (store/head/), in memory.
+ *
+ * A flush writes all rows of the head as segments. Flushes are numbered. Flush N first commits its
+ * segments, with the number N, to the day files. Then one transaction of inbox.db removes the
+ * batches and sets last_flush = N. Until then nobody reads segments of flush N. After a crash in
+ * between, the next start removes them, and makes the head again from the inbox. So a row is in the
+ * inbox or in a segment, never in both and never in none, without a transaction over several files.
+ *
+ * All functions are thread-safe. Errors are negative errno, as those of sqlite_db.h. After -ENOSPC
+ * all accepted batches are intact, and the call can be repeated when there is space.
+ */
+
+#include "common/bytes.h"
+#include "common/cancel.h"
+#include "symbolizer/store/segment_db/segment_info.h"
+#include "symbolizer/store/store.h"
+
+struct segment_db;
+
+/* How a payload becomes a batch. The functions are those of ingest. All have @arg. */
+struct segment_db_decoder {
+	/* Decodes a payload into @arena, with its times moved by @step_ns. */
+	int (*decode)(void *arg, struct bytes_view payload, int64_t step_ns, struct arena *arena,
+		      struct batch *ret_batch);
+
+	/* Appends the definitions of the payload, not compressed, to @out. */
+	int (*extract_definitions)(void *arg, struct bytes_view payload, struct bytes *out);
+
+	/* Decodes what extract_definitions() has appended. */
+	int (*decode_definitions)(void *arg, struct bytes_view definitions, struct arena *arena,
+				  struct batch *ret_batch);
+	void *arg;
+};
+
+struct segment_db_options {
+	const char *folder;
+	struct segment_db_decoder decoder;
+	size_t max_head_bytes;    /* rows in memory; at this size a write flushes them first */
+	size_t max_numbers_bytes; /* definitions of one epoch (epoch.h) */
+	size_t max_agents; /* epochs with definitions in memory: more than batches in one group */
+};
+
+/*
+ * Opens or creates the files, and makes the head from the inbox. -ESTALE: inbox.db is older than
+ * the day files, for example from a backup; -ENOTSUP: a file has a later format. Both are logged.
+ */
+int segment_db_open(const struct segment_db_options *options, struct segment_db **ret_db);
+
+/* Does not flush: the inbox has the rows. */
+struct segment_db *segment_db_free(struct segment_db *db);
+
+/* A batch to store. */
+struct segment_db_write {
+	const char *tenant;
+	const struct batch *batch; /* decoded from @payload, and moved by @step_ns */
+	struct bytes_view payload; /* as received */
+	int64_t step_ns;
+	struct arena *arena; /* of ret_missing */
+	struct store_missing *ret_missing;
+	int result; /* enum store_outcome or negative errno */
+};
+
+/*
+ * Stores the first batches of the group with one commit, and sets their results. Returns their
+ * number, at least 1: a group ends before the second batch of an epoch. -EFBIG: the batch, or the
+ * number of gaps between the batches of its epoch, exceeds a limit.
+ */
+size_t segment_db_write(struct segment_db *db, struct segment_db_write *writes, size_t count,
+			uint64_t now_wall_ns);
+
+/* Writes all rows of the head as segments. */
+int segment_db_flush(struct segment_db *db, uint64_t now_wall_ns);
+
+/* Memory of the rows in the head. A caller flushes in the background below max_head_bytes. */
+size_t segment_db_head_bytes(struct segment_db *db);
+
+/* Selects segments. Fields that are NULL do not restrict the result. */
+struct segment_db_query {
+	const char *tenant, *service, *event;
+	uint64_t from_slot, to_slot; /* with rows in [from_slot, to_slot) */
+	/*
+	 * Visit the roll-up instead of the samples of an hour, if the hour is completely in the
+	 * range, and the roll-up has all its samples.
+	 */
+	bool prefer_rollups;
+	bool index_only; /* without the content */
+	const struct cancel *cancel;
+};
+
+/*
+ * Called with one segment, whose index entry and bytes are valid during the call. A result < 0 ends
+ * the scan with it.
+ */
+typedef int (*segment_db_function)(void *arg, const struct segment_info *info,
+				   struct bytes_view content);
+
+/*
+ * Visits the segments of one state of the files: all segments of a flush or none, and either the
+ * segments before a compaction or those after it. Rows in the head are not visited. @ret_damaged is
+ * the number of segments and day files that could not be read. 0 or negative errno.
+ */
+int segment_db_scan(struct segment_db *db, const struct segment_db_query *query,
+		    segment_db_function function, void *arg, size_t *ret_damaged);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct segment_db *, segment_db_free);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the index of a day file has about a segment, so that a query decodes only what it needs. */
+
+#include "symbolizer/store/segment/segment.h"
+
+struct segment_info {
+	uint64_t id;    /* in its day file */
+	uint64_t flush; /* number of the newest flush with rows in the segment */
+	const char *tenant, *service, *event, *unit;
+	enum event_value_kind event_kind;
+	enum segment_kind kind;
+	uint64_t first_slot, last_slot;
+	uint64_t n_hosts, n_rows;
+	uint64_t n_bytes;      /* encoded */
+	uint64_t memory_bytes; /* decoded */
+};
+
+/*
+ * Describes a segment that has all tables. The texts are in @arena; id, flush and n_bytes are 0. 0,
+ * -ENOMEM; -EBADMSG: it has no head, no rows, or rows on several days.
+ */
+int segment_info_of(const struct segment *segment, struct arena *arena,
+		    struct segment_info *ret_info);
+
+/* Whether two segments can be merged: all columns of HEAD are equal. */
+bool segment_info_same_head(const struct segment_info *a, const struct segment_info *b);
+
+/* Whether the index entry @a is that of the segment @b. IDs and flushes may differ. */
+bool segment_info_equal(const struct segment_info *a, const struct segment_info *b);

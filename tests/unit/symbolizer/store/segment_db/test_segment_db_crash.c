@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that accepts batches in one thread, and writes segments in another, is killed again and
+ * again. Each time every acknowledged batch is stored exactly once. HEARTH_CRASH_KILLS is the
+ * number of kills, HEARTH_CRASH_SEED the seed of their times.
+ */
+
+#include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { N_AGENTS = 4, KILLS = 40, NEW_STACKS = 20 };
+
+#define ROWS_OF_ROUND (ROWS_OF_BATCH + NEW_STACKS)
+#define SUM_OF_ROUND  (SUM_OF_BATCH + NEW_STACKS * PERIOD_NS)
+
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/*
+ * The rows of every second agent are on two days, and the batches of each agent in several hours.
+ * Each batch has new stacks, and only the first one of an agent has the other definitions.
+ */
+static struct batch_builder *crash_batch(uint8_t agent, uint64_t sequence)
+{
+	uint64_t closed = agent % 2 ? NOON + sequence % 3 * HOUR : MIDNIGHT + 2 * SECOND;
+	struct batch_builder *builder = batch_of(agent, sequence, closed, sequence == 1);
+
+	for (uint32_t i = 0; i < NEW_STACKS; i++) {
+		uint32_t number = (uint32_t)sequence * 100 + i;
+		const struct batch_frame frames[] = { { FRAME_NATIVE, 1,
+							number * UINT64_C(0x9e3779b97f4a7c15) },
+						      { FRAME_NATIVE, 1, agent } };
+
+		batch_builder_stack(builder, number, STACK_CUT_NONE, frames, 2);
+		batch_builder_row(builder, 1, number, closed - SECOND, 1);
+	}
+	return builder;
+}
+
+static struct segment_db *open_small(const char *folder)
+{
+	struct segment_db_options options = test_options(folder);
+	struct segment_db *db = NULL;
+
+	/* A write flushes sometimes too. */
+	options.max_head_bytes = 256 * KIB;
+	if (segment_db_open(&options, &db) < 0)
+		_exit(1);
+	return db;
+}
+
+static void *maintain_until_killed(void *arg)
+{
+	for (;;)
+		if (segment_db_flush(arg, NOON) < 0)
+			_exit(2);
+	return NULL;
+}
+
+struct acknowledgement {
+	uint32_t agent;
+	uint64_t sequence;
+};
+
+/* Writes one batch of each agent as a group, and acknowledges them. */
+static void write_group(struct segment_db *db, int acknowledge_fd, uint64_t *next)
+{
+	struct segment_db_write writes[N_AGENTS];
+	struct test_batch tests[N_AGENTS];
+
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
+		test_batch_init(&tests[i], crash_batch((uint8_t)(i + 1), next[i]));
+		writes[i] = test_batch_write(&tests[i], "default");
+	}
+	if (segment_db_write(db, writes, N_AGENTS, NOON) != N_AGENTS)
+		_exit(3);
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
+		const struct acknowledgement one = { .agent = i, .sequence = next[i]++ };
+
+		if (writes[i].result != STORE_STORED && writes[i].result != STORE_DUPLICATE)
+			_exit(4);
+		if (write(acknowledge_fd, &one, sizeof(one)) != sizeof(one))
+			_exit(5);
+		test_batch_release(&tests[i]);
+	}
+}
+
+static void serve(const char *folder, int acknowledge_fd, uint64_t *next)
+{
+	struct segment_db *db = open_small(folder);
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, maintain_until_killed, db) != 0)
+		_exit(6);
+	for (;;)
+		write_group(db, acknowledge_fd, next);
+}
+
+/*
+ * Kills the server @delay_ns after its first acknowledgement, or after its start if not @wait.
+ * Updates @acknowledged.
+ */
+static void run_and_kill(const char *folder, uint64_t *next, bool wait, long delay_ns,
+			 uint64_t *acknowledged)
+{
+	const struct timespec delay = { .tv_nsec = delay_ns };
+	struct acknowledgement one = {};
+	int fds[2];
+	int status;
+	pid_t pid;
+
+	assert_ok(pipe2(fds, O_CLOEXEC));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)close(fds[0]);
+		serve(folder, fds[1], next);
+	}
+	(void)close(fds[1]);
+	if (wait && read(fds[0], &one, sizeof(one)) == sizeof(one))
+		acknowledged[one.agent] = MAX(acknowledged[one.agent], one.sequence);
+	(void)nanosleep(&delay, NULL);
+	assert_ok(kill(pid, SIGKILL));
+	while (read(fds[0], &one, sizeof(one)) == sizeof(one))
+		acknowledged[one.agent] = MAX(acknowledged[one.agent], one.sequence);
+	(void)close(fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (!WIFSIGNALED(status))
+		fail_msg("the server ended with status %d", WEXITSTATUS(status));
+}
+
+struct agent_sums {
+	struct segment_codec codec;
+	uint64_t rows[N_AGENTS];
+	uint64_t sums[N_AGENTS];
+};
+
+/* The samples, or the totals of a roll-up. */
+static void add_value(struct agent_sums *sums, const struct segment *segment, uint64_t series,
+		      uint64_t value)
+{
+	uint64_t process = segment->column[SERIES_PROCESS][series];
+	uint64_t host = segment->column[PROCESS_HOST][process];
+	/* "host-3" */
+	struct bytes_view name = segment_text(segment, segment->column[HOST_NAME][host]);
+	size_t agent = (size_t)(name.data[5] - '1');
+
+	assert_true(agent < N_AGENTS);
+	sums->rows[agent]++;
+	sums->sums[agent] += value;
+}
+
+static int add_segment(void *arg, const struct segment_info *info, struct bytes_view content)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct agent_sums *sums = arg;
+	struct segment segment;
+
+	assert_ok(arena_new(256 * MIB, &arena));
+	assert_ok(segment_decode(content, SEGMENT_ALL, &sums->codec, arena, &segment));
+	if (info->kind == SEGMENT_ROLLUP) {
+		for (size_t i = 0; i < segment.count[SEGMENT_TOTAL]; i++)
+			add_value(sums, &segment, segment.column[TOTAL_SERIES][i],
+				  segment.column[TOTAL_VALUE][i]);
+		return 0;
+	}
+	for (size_t i = 0; i < segment.count[SEGMENT_ROW]; i++) {
+		uint64_t series = segment.column[ROW_SERIES][i] - 1;
+		uint64_t period = segment.column[SERIES_PERIOD_NS][series];
+
+		add_value(sums, &segment, series,
+			  segment.column[ROW_VALUE][i] * (period ? period : 1));
+	}
+	return 0;
+}
+
+static struct agent_sums sum_agents(struct segment_db *db, bool prefer_rollups)
+{
+	const struct segment_db_query query = { .to_slot = UINT64_MAX,
+						.prefer_rollups = prefer_rollups };
+	struct agent_sums sums = {};
+	size_t n_damaged;
+
+	assert_ok(segment_db_scan(db, &query, add_segment, &sums, &n_damaged));
+	assert_int_equal(n_damaged, 0);
+	segment_codec_release(&sums.codec);
+	return sums;
+}
+
+static void assert_files_intact(const char *folder)
+{
+	DIR *entries = opendir(folder);
+	const struct dirent *entry;
+
+	assert_non_null(entries);
+	while ((entry = readdir(entries))) {
+		const char *end = strrchr(entry->d_name, '.');
+
+		if (end && strcmp(end, ".db") == 0)
+			/* One row, "ok". */
+			assert_int_equal(query_number(folder, entry->d_name,
+						      "SELECT count(*) FROM pragma_integrity_check"
+						      " WHERE integrity_check = 'ok'"),
+					 1);
+	}
+	(void)closedir(entries);
+}
+
+/* The batch after the last acknowledged one may be stored. The agent sends it again. */
+static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
+{
+	struct segment_db *db = open_small(folder);
+	struct agent_sums sums;
+
+	assert_ok(segment_db_flush(db, NOON));
+	sums = sum_agents(db, false);
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
+		assert_true(sums.rows[i] == acknowledged[i] * ROWS_OF_ROUND ||
+			    sums.rows[i] == (acknowledged[i] + 1) * ROWS_OF_ROUND);
+		acknowledged[i]++;
+		assert_true(write_batch(db, crash_batch((uint8_t)(i + 1), acknowledged[i])) > 0);
+	}
+	assert_ok(segment_db_flush(db, NOON));
+	sums = sum_agents(db, false);
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
+		assert_int_equal(sums.rows[i], acknowledged[i] * ROWS_OF_ROUND);
+		assert_int_equal(sums.sums[i], acknowledged[i] * SUM_OF_ROUND);
+	}
+	(void)segment_db_free(db);
+}
+
+static void every_acknowledged_batch_is_stored_exactly_once_after_a_kill(void **state)
+{
+	uint64_t n_kills = number_of("HEARTH_CRASH_KILLS", KILLS);
+	unsigned int seed = (unsigned int)number_of("HEARTH_CRASH_SEED", 1);
+	uint64_t acknowledged[N_AGENTS] = {};
+
+	for (uint64_t kill = 0; kill < n_kills; kill++) {
+		uint64_t next[N_AGENTS];
+
+		/* In every second round, the agents have not received their last answer. */
+		for (uint32_t i = 0; i < N_AGENTS; i++)
+			next[i] = MAX(acknowledged[i] + (kill % 2 == 0), UINT64_C(1));
+		run_and_kill(*state, next, kill % 4 != 3, rand_r(&seed) % 100000000L, acknowledged);
+		assert_files_intact(*state);
+		assert_exactly_once(*state, acknowledged);
+	}
+	print_message("%llu kills, %llu batches of each agent\n", (unsigned long long)n_kills,
+		      (unsigned long long)acknowledged[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			every_acknowledged_batch_is_stored_exactly_once_after_a_kill,
+			temp_folder_setup, temp_folder_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
