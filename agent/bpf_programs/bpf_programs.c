@@ -16,6 +16,7 @@
 #include "agent/bpf_programs/bpf_fit.h"
 #include "agent/bpf_programs/bpf_variant.h"
 #include "agent/bpf_programs/kernel_check.h"
+#include "agent/bpf_programs/load_error.h"
 #include "agent/bpf_programs/map_memory.h"
 #include "agent/bpf_programs/program_links.h"
 #include "agent/bpf_programs/record_ring.h"
@@ -187,27 +188,6 @@ static int open_rings(struct bpf_programs *programs)
 			 &programs->absent_pages);
 }
 
-/*
- * Logs why the kernel refused the programs. EACCES: the verifier refused a program, which may also
- * happen to root. EPERM: the process lacks a permission.
- */
-static int explain_refusal(int r)
-{
-	if (r == -EPERM)
-		return log_error_errno(
-			r,
-			"cannot load the BPF programs: %m; run as root, or with the capabilities "
-			"CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before 5.8); a container or a "
-			"locked-down kernel may forbid it to root as well");
-	if (r == -ENOMEM || r == -E2BIG)
-		return log_error_errno(
-			r, "cannot load the BPF programs: %m; make the maps smaller with ring_size "
-			   "and unwind.table_size");
-	return log_error_errno(
-		r, "cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug "
-		   "prints the verifier's reason; please report it with the output of `uname -a`");
-}
-
 static int set_tail_calls(const struct bpf_programs *programs)
 {
 	for (size_t i = 0; i < programs->n_choices; i++) {
@@ -247,13 +227,13 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 		return log_error_errno(r, "cannot open the BPF programs: %m");
 	r = hearth_bpf__load(programs->skeleton);
 	if (r < 0)
-		return explain_refusal(r);
+		return load_error_log(r, "load the BPF programs");
 	r = set_tail_calls(programs);
 	if (r < 0)
 		return log_error_errno(r, "cannot set the tail calls of the BPF programs: %m");
 	r = hearth_bpf__attach(programs->skeleton);
 	if (r < 0)
-		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");
+		return load_error_log(r, "attach the BPF programs to fork, exec and exit");
 
 	r = libbpf_num_possible_cpus();
 	if (r < 0)
