@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 
 	/* The program runs itself as the helper that compiles symbol tables (table_helper.h). */
 	if (table_helper_is_asked(argc, argv))
-		return table_helper_main(argc, argv);
+		table_helper_run(argc, argv);
 	r = options_parse(argc, argv, environ, stdout, &config, message);
 	if (r < 0) {
 		log_error("%s", message);

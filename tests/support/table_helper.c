@@ -5,12 +5,10 @@
  * and use "/proc/self/exe" as the helper's program.
  */
 
-#include <unistd.h>
-
 #include "symbolizer/symbols/compile/table_helper.h"
 
 __attribute__((constructor)) static void become_a_helper_if_asked(int argc, char **argv)
 {
 	if (table_helper_is_asked(argc, argv))
-		_exit(table_helper_main(argc, argv));
+		table_helper_run(argc, argv);
 }

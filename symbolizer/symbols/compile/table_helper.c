@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "common/file.h"
 #include "common/sandbox.h"
@@ -62,7 +63,7 @@ static int enter(const struct work *work)
 	return sandbox_enter(&work->rules);
 }
 
-int table_helper_main(int argc, char **argv)
+static int compile(int argc, char **argv)
 {
 	struct table_helper_report report = { .magic = TABLE_HELPER_MAGIC };
 	struct symbol_compile_input input;
@@ -85,4 +86,9 @@ int table_helper_main(int argc, char **argv)
 	report.result = symbol_compile(&input, TABLE_HELPER_OUT_FD, &report.compile);
 	r = write_all(TABLE_HELPER_OUT_FD, &report, sizeof(report));
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+_Noreturn void table_helper_run(int argc, char **argv)
+{
+	_exit(compile(argc, argv));
 }

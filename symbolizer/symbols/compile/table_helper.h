@@ -45,5 +45,8 @@ struct table_helper_report {
  */
 bool table_helper_is_asked(int argc, char **argv);
 
-/* Compiles the table; returns the exit status. */
-int table_helper_main(int argc, char **argv);
+/*
+ * Compiles the table, and ends the process without running exit handlers: the sandbox kills the
+ * process at the system calls of LeakSanitizer's handler.
+ */
+_Noreturn void table_helper_run(int argc, char **argv);
