@@ -13,7 +13,35 @@ static void publish_totals(struct debuginfo_store *store, uint64_t generation)
 	atomic_store(&store->generation, generation);
 	if (debuginfo_db_number(store->writer, SQL_TOTAL, &stored_bytes) == 0)
 		atomic_store(&store->stored_bytes, stored_bytes);
-	(void)sqlite_db_run(store->writer, "PRAGMA incremental_vacuum");
+}
+
+/* Pages that one transaction of debuginfo_return_space() moves: 4 MiB. */
+#define PAGES_PER_STEP "1024"
+
+/* 1 pages are left, 0 none, or negative errno. */
+static int return_some_space(struct debuginfo_store *store)
+{
+	uint64_t before = 0, after = 0;
+	int r;
+
+	r = debuginfo_db_number(store->writer, SQL_FREE_PAGES, &before);
+	if (r < 0 || before == 0)
+		return r;
+	r = sqlite_db_run(store->writer, "PRAGMA incremental_vacuum(" PAGES_PER_STEP ")");
+	if (r == 0)
+		r = debuginfo_db_number(store->writer, SQL_FREE_PAGES, &after);
+	return r < 0 ? r : after > 0 && after < before;
+}
+
+void debuginfo_return_space(struct debuginfo_store *store)
+{
+	int r;
+
+	do {
+		debuginfo_write_begin(store);
+		r = return_some_space(store);
+		debuginfo_write_end(store);
+	} while (r > 0);
 }
 
 int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function function, void *arg)
@@ -21,7 +49,7 @@ int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function fu
 	uint64_t generation = 0;
 	int r, result = 0;
 
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_begin(store->writer);
 	if (r == 0)
 		r = result = function(store, arg);
@@ -33,7 +61,9 @@ int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function fu
 		sqlite_rollback(store->writer);
 	else
 		publish_totals(store, generation);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
+	if (r >= 0 && result > 0)
+		debuginfo_return_space(store);
 	return r < 0 ? r : result;
 }
 

@@ -96,12 +96,12 @@ static int add_row(struct filling *filling)
 	struct new_content *content = filling->content;
 	int r;
 
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_run(store->writer, SQL_CONTENT_ADD, SQL_INT(content->size),
 		       SQL_BLOB(content->sha256, sizeof(content->sha256)));
 	if (r == 0)
 		content->id = sqlite_last_id(store->writer);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	return r;
 }
 
@@ -130,7 +130,7 @@ static int store_chunks(struct filling *filling, const struct chunk *chunks, siz
 	int64_t first = first_chunk_id(filling->content->id) + (int64_t)filling->n_chunks;
 	int r;
 
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_begin(store->writer);
 	for (size_t i = 0; i < count && r == 0; i++) {
 		r = sqlite_run(store->writer, SQL_CHUNK_ADD, SQL_INT(first + (int64_t)i),
@@ -144,7 +144,7 @@ static int store_chunks(struct filling *filling, const struct chunk *chunks, siz
 		r = sqlite_commit(store->writer);
 	if (r < 0)
 		sqlite_rollback(store->writer);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	filling->n_chunks += count;
 	return r < 0 ? r : bytes_error(&filling->hashes);
 }
@@ -229,7 +229,7 @@ void debuginfo_content_forget(struct debuginfo_store *store, struct new_content 
 
 	if (content->id == 0 || content->shared)
 		return;
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_begin(store->writer);
 	if (r == 0)
 		r = debuginfo_db_remove_content(store->writer, content->id);
@@ -237,8 +237,7 @@ void debuginfo_content_forget(struct debuginfo_store *store, struct new_content 
 		r = sqlite_commit(store->writer);
 	if (r < 0)
 		sqlite_rollback(store->writer);
-	else
-		(void)sqlite_db_run(store->writer, "PRAGMA incremental_vacuum");
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
+	debuginfo_return_space(store);
 	content->id = 0;
 }

@@ -116,6 +116,8 @@ int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db
 		r = sqlite_ensure_schema(db, &schema);
 	if (r < 0)
 		return r;
+	if (writer)
+		sqlite_db_bound_wal(db, SQLITE_DB_MAX_WAL_BYTES);
 	*ret_db = take_ptr(db);
 	return 0;
 }

@@ -106,6 +106,7 @@ enum file_role {
 	X(CHUNK_ADD, "INSERT INTO chunk(id, hash, content) VALUES(?, ?, ?)")                       \
 	X(CHUNKS_READ, "SELECT id, hash, content FROM chunk WHERE id >= ? AND id < ? ORDER BY id") \
 	X(TOTAL, "SELECT stored_bytes FROM total")                                                 \
+	X(FREE_PAGES, "SELECT freelist_count FROM pragma_freelist_count")                          \
 	X(TOTAL_ADD, "UPDATE total SET stored_bytes = stored_bytes + ?")                           \
 	X(SESSION_ADD, "INSERT INTO session(name, kind, identity, path, origin, size, sha256,"     \
 		       " touched_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?)")                              \
@@ -145,6 +146,7 @@ struct debuginfo_store {
 	const struct clock *clock;
 	_Atomic uint64_t generation;
 
+	pthread_mutex_t write_queue_lock; /* see debuginfo_write_begin() */
 	pthread_mutex_t write_lock;
 	struct sqlite_db *writer;
 	pthread_mutex_t read_lock;

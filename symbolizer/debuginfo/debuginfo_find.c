@@ -62,13 +62,15 @@ static int list(struct debuginfo_store *store, const struct executable_id *id, s
 		struct debuginfo_entry **ret_entries, size_t *ret_count)
 {
 	struct entries entries = {};
+	struct sqlite_db *db = NULL;
 	int r;
 
-	(void)pthread_mutex_lock(&store->read_lock);
-	r = collect(store->reader, id ? SQL_ELVES_OF : SQL_ELVES_ALL, id, &entries);
+	r = debuginfo_reader_take(store, &db);
 	if (r == 0)
-		r = collect(store->reader, id ? SQL_SOURCES_OF : SQL_SOURCES_ALL, id, &entries);
-	(void)pthread_mutex_unlock(&store->read_lock);
+		r = collect(db, id ? SQL_ELVES_OF : SQL_ELVES_ALL, id, &entries);
+	if (r == 0)
+		r = collect(db, id ? SQL_SOURCES_OF : SQL_SOURCES_ALL, id, &entries);
+	debuginfo_reader_give_back(store, db);
 	if (r == 0) {
 		*ret_entries =
 			arena_copy(arena, entries.items, entries.count * sizeof(*entries.items));

@@ -86,7 +86,7 @@ void negative_cache_add(struct debuginfo_store *store, const struct debuginfo_ke
 	r = read_miss(store, key, &miss);
 	if (r < 0)
 		return;
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_run(store->writer, SQL_MISS_PUT, SQL_INT(key->id.kind),
 		       SQL_BLOB(key->id.bytes, key->id.size), SQL_INT(key->kind),
 		       SQL_TEXT(key->path), SQL_INT(miss.failures + 1),
@@ -94,7 +94,7 @@ void negative_cache_add(struct debuginfo_store *store, const struct debuginfo_ke
 	/* Rows of build-IDs that are no longer requested are removed. */
 	if (r == 0 && now > 2 * MISSING_MAX_NS)
 		(void)sqlite_run(store->writer, SQL_MISS_OLD, SQL_INT(now - 2 * MISSING_MAX_NS));
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	if (r < 0)
 		log_warn_errno(r,
 			       "cannot record in '%s/debuginfo.db' that upstream servers lack a "

@@ -7,12 +7,26 @@
  * Calls go in one direction only:
  *
  *   debuginfo_store (open) -> session, upload -> publish -> content, quota, rank, requests
- *   open, check -> view -> quota -> change -> db;  requests -> find, negative_cache -> db
+ *   open, check -> view -> quota -> change -> connections -> db;
+ *   requests -> find, negative_cache -> db
  */
 
 #include "symbolizer/debuginfo/debuginfo_db.h"
 #include "symbolizer/debuginfo/debuginfo_error.h"
 #include "symbolizer/debuginfo/debuginfo_fetcher.h"
+
+/* ---- debuginfo_connections.c ----------------------------------------------------------------- */
+
+/* The writer is the caller's until debuginfo_write_end(). Threads get it in turn. */
+void debuginfo_write_begin(struct debuginfo_store *store);
+void debuginfo_write_end(struct debuginfo_store *store);
+
+/*
+ * A connection for reads that take long. Give it back with no statement running; an open
+ * transaction ends. NULL is ignored.
+ */
+int debuginfo_reader_take(struct debuginfo_store *store, struct sqlite_db **ret_db);
+void debuginfo_reader_give_back(struct debuginfo_store *store, struct sqlite_db *db);
 
 /* ---- debuginfo_change.c: one change of the stored files, in one transaction ------------------ */
 
@@ -24,9 +38,15 @@ typedef int (*debuginfo_change_function)(struct debuginfo_store *store, void *ar
 
 /*
  * Runs @function in a transaction, under the write lock. A change raises the generation and
- * returns free space to the file system. Returns the result of @function.
+ * returns free space to the file system, in steps. Returns the result of @function.
  */
 int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function function, void *arg);
+
+/*
+ * Returns the pages of removed content to the file system, in transactions of some megabytes, so
+ * that other threads get the writer in between. Call it without the write lock.
+ */
+void debuginfo_return_space(struct debuginfo_store *store);
 
 int debuginfo_remove_file(struct debuginfo_store *store, int64_t file);
 

@@ -63,15 +63,17 @@ int debuginfo_quota_allows(struct debuginfo_store *store, enum debuginfo_origin 
 			   uint64_t size)
 {
 	uint64_t quota = atomic_load(&store->quota_bytes);
+	struct sqlite_db *db = NULL;
 	uint64_t taken = 0;
 	int r = 0;
 
 	if (quota == 0 || atomic_load(&store->stored_bytes) + size <= quota)
 		return 0;
 	if (origin < DEBUGINFO_FROM_PIPELINE) {
-		(void)pthread_mutex_lock(&store->read_lock);
-		r = debuginfo_db_number(store->reader, SQL_PIPELINE_BYTES, &taken);
-		(void)pthread_mutex_unlock(&store->read_lock);
+		r = debuginfo_reader_take(store, &db);
+		if (r == 0)
+			r = debuginfo_db_number(db, SQL_PIPELINE_BYTES, &taken);
+		debuginfo_reader_give_back(store, db);
 	}
 	if (r < 0)
 		return r;

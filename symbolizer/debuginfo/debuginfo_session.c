@@ -223,9 +223,9 @@ int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_sess
 		return debuginfo_fail(ret_message, -EFBIG, "the file has more than %" PRIu64 " MiB",
 				      limit / MIB);
 	(void)debuginfo_sessions_sweep(store);
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = begin_session(store, session, ret_message);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	if (r > 0)
 		r = measure(store, session) < 0 ? -EIO : 1;
 	if (r > 0 &&
@@ -265,9 +265,9 @@ static int forget_session(struct debuginfo_store *store, const char *name)
 	scoped_free char *path = NULL;
 	int r;
 
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_run(store->writer, SQL_SESSION_REMOVE, SQL_TEXT(name));
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	if (r == 0 && session_path(store, name, &path) == 0)
 		(void)unlink(path);
 	return r;
@@ -402,10 +402,10 @@ static bool can_be_tried_again(int error)
 static void touch(struct debuginfo_store *store, const char *name)
 {
 	/* Errors are ignored: on a full disk the piece may still fit. */
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	(void)sqlite_run(store->writer, SQL_SESSION_TOUCH, SQL_TEXT(name),
 			 SQL_INT(clock_wall_ns(store->clock)));
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 }
 
 int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry *ret_entry,
@@ -442,13 +442,13 @@ static int next_stale(struct debuginfo_store *store, char ret_name[DEBUGINFO_SES
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	r = sqlite_query(store->writer, SQL_SESSION_STALE, &row,
 			 SQL_INT(now > SESSION_LIFE_NS ? now - SESSION_LIFE_NS : 0));
 	if (r > 0)
 		(void)snprintf(ret_name, DEBUGINFO_SESSION_NAME_SIZE, "%s", sqlite_text(row, 0));
 	sqlite_resetp(&row);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 	return r;
 }
 

@@ -68,6 +68,7 @@ static int make_tables(struct debuginfo_store *store)
 {
 	int r;
 
+	(void)pthread_mutex_init(&store->write_queue_lock, NULL);
 	(void)pthread_mutex_init(&store->write_lock, NULL);
 	(void)pthread_mutex_init(&store->read_lock, NULL);
 	(void)pthread_mutex_init(&store->idle_lock, NULL);
@@ -151,6 +152,7 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store)
 	(void)hash_table_free(store->requests);
 	(void)hash_table_free(store->pins);
 	(void)hash_table_free(store->sessions_in_use);
+	(void)pthread_mutex_destroy(&store->write_queue_lock);
 	(void)pthread_mutex_destroy(&store->write_lock);
 	(void)pthread_mutex_destroy(&store->read_lock);
 	(void)pthread_mutex_destroy(&store->idle_lock);

@@ -45,32 +45,6 @@ int debuginfo_open_unlinked(const char *folder, uint64_t size_bytes)
 	return fd;
 }
 
-static int take_reader(struct debuginfo_store *store, struct sqlite_db **ret_db)
-{
-	struct sqlite_db *db = NULL;
-
-	(void)pthread_mutex_lock(&store->idle_lock);
-	if (store->n_idle > 0)
-		db = store->idle[--store->n_idle];
-	(void)pthread_mutex_unlock(&store->idle_lock);
-	if (!db)
-		return debuginfo_db_open(store->folder, false, ret_db);
-	*ret_db = db;
-	return 0;
-}
-
-static void give_reader_back(struct debuginfo_store *store, struct sqlite_db *db)
-{
-	sqlite_rollback(db);
-	(void)pthread_mutex_lock(&store->idle_lock);
-	if (store->n_idle < MAX_IDLE_READERS) {
-		store->idle[store->n_idle++] = db;
-		db = NULL;
-	}
-	(void)pthread_mutex_unlock(&store->idle_lock);
-	(void)sqlite_db_free(db);
-}
-
 static void record_use(struct debuginfo_store *store, const struct stored_file *file)
 {
 	uint64_t now = clock_wall_ns(store->clock);
@@ -78,9 +52,9 @@ static void record_use(struct debuginfo_store *store, const struct stored_file *
 	if (now < file->entry.last_used_wall_ns + USED_LAG_NS)
 		return;
 	/* The file is read even if this fails, as on a full disk. */
-	(void)pthread_mutex_lock(&store->write_lock);
+	debuginfo_write_begin(store);
 	(void)sqlite_run(store->writer, SQL_FILE_USED, SQL_INT(file->id), SQL_INT(now));
-	(void)pthread_mutex_unlock(&store->write_lock);
+	debuginfo_write_end(store);
 }
 
 /* Prepares the view after its file was found. */
@@ -105,7 +79,7 @@ static int open_view(struct debuginfo_store *store, const struct debuginfo_key *
 	int r;
 
 	*view = (struct debuginfo_view){ .store = store, .fd = -1 };
-	r = take_reader(store, &view->db);
+	r = debuginfo_reader_take(store, &view->db);
 	if (r == 0)
 		r = sqlite_db_run(view->db, "BEGIN");
 	if (r == 0)
@@ -149,7 +123,7 @@ void debuginfo_view_release(struct debuginfo_view *view)
 {
 	/* Ends the read transaction first, which would keep the pages of removed files. */
 	if (view->db)
-		give_reader_back(view->store, view->db);
+		debuginfo_reader_give_back(view->store, view->db);
 	if (view->present)
 		debuginfo_unpin(view->store, view->file.content);
 	if (view->damaged)
