@@ -38,6 +38,9 @@ struct sender_options {
 	bool keep_capabilities;
 };
 
+/* The longest interval of the key batch_interval: an agent obeys the server up to it. */
+#define SENDER_MAX_INTERVAL_MS 60000
+
 enum sender_event_type {
 	SENDER_ACKNOWLEDGED = 1, /* epoch, sequence */
 	/* epoch, sequence: the spool was full, or the server refused the batch permanently */
@@ -45,7 +48,9 @@ enum sender_event_type {
 	/* epoch, sequence + numbers: the batch waits for sender_supplement() with definitions */
 	SENDER_UNKNOWN = 3,
 	SENDER_WANTED = 4,   /* id, what: the server requests this executable */
-	SENDER_INTERVAL = 5, /* batch_interval_ms requested by the server; 0: as configured */
+	/* batch_interval_ms requested by the server, at most SENDER_MAX_INTERVAL_MS; 0: as
+	 * configured */
+	SENDER_INTERVAL = 5,
 };
 
 struct sender_event {

@@ -38,6 +38,8 @@ static void emit(struct sender *sender, struct sender_event event)
 
 static void emit_requests(struct sender *sender, const Hearth__V1__BatchAnswer *answer)
 {
+	uint32_t interval_ms = MIN(answer->batch_interval_ms, (uint32_t)SENDER_MAX_INTERVAL_MS);
+
 	for (size_t i = 0; i < answer->n_wanted; i++) {
 		const Hearth__V1__Wanted *wanted = answer->wanted[i];
 		struct sender_event event = {
@@ -50,8 +52,8 @@ static void emit_requests(struct sender *sender, const Hearth__V1__BatchAnswer *
 				      wanted->id.len) == 0)
 			emit(sender, event);
 	}
-	if (answer->batch_interval_ms != sender->interval_ms) {
-		sender->interval_ms = answer->batch_interval_ms;
+	if (interval_ms != sender->interval_ms) {
+		sender->interval_ms = interval_ms;
 		emit(sender, (struct sender_event){ .type = SENDER_INTERVAL,
 						    .batch_interval_ms = sender->interval_ms });
 	}

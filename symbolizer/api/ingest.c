@@ -82,6 +82,7 @@ void api_ingest(struct api_context *context, const struct http_request *request,
 		.tenant = request->caller->tenant,
 		.body = request->body,
 		.clock = http_request_header(request, "X-Hearth-Clock"),
+		.waited_ns = request->waited_ns,
 	};
 	struct ingest_result result = {};
 	int r;

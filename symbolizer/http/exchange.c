@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "symbolizer/http/exchange_private.h"
@@ -332,6 +333,8 @@ static void run_exchange(struct worker_job *job)
 	const struct http_route *route = exchange->route;
 
 	assert(exchange->state == EXCHANGE_WORKING);
+	exchange->request.waited_ns =
+		clock_monotonic_ns(&system_clock) - exchange->submitted_ns;
 	call_handler(exchange);
 	connection_watch_close(connection_of(exchange->connection), NULL);
 	release_held_body(exchange);
@@ -365,6 +368,7 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	exchange->request.body = bytes_view_of(&exchange->body);
 	exchange->state = EXCHANGE_WORKING;
 	exchange->job.run = run_exchange;
+	exchange->submitted_ns = clock_monotonic_ns(&system_clock);
 	if (exchange->taken[lane_share] > 0)
 		exchange->job.client =
 			hash64_of(exchange->caller.name, strlen(exchange->caller.name));

@@ -18,6 +18,7 @@ enum exchange_state {
 
 struct exchange {
 	struct worker_job job;
+	uint64_t submitted_ns; /* monotonic: since then the job is in the queue of its lane */
 	struct exchange_host *host;
 	struct MHD_Connection *connection;
 	const struct http_route *route; /* NULL: no route matches */

@@ -78,6 +78,7 @@ struct http_request {
 	const struct http_caller *caller;
 	/* Requested when the client closes the connection before it has the answer. May be NULL. */
 	const struct cancel *cancel;
+	uint64_t waited_ns; /* in the queue of its lane */
 };
 
 /* Returns the value of the first header with this name, or NULL. Case is ignored. */

@@ -13,6 +13,7 @@
 
 #include "proto/batch.pb-c.h"
 #include "symbolizer/ingest/batch_decoder.h"
+#include "symbolizer/ingest/batch_interval.h"
 #include "symbolizer/ingest/clock_log.h"
 #include "symbolizer/ingest/executables_in_use.h"
 #include "symbolizer/ingest/sender_clock.h"
@@ -63,6 +64,7 @@ struct ingest_call {
 	struct ingest *ingest;
 	const char *tenant;
 	struct sender_clock sender;
+	uint64_t waited_ns; /* before the call */
 	struct arena *arena;
 	struct batch batch;
 	struct store_missing missing;
@@ -364,10 +366,14 @@ static void count_unknown(struct ingest_call *call)
 
 static int store(struct ingest_call *call)
 {
+	const struct clock *clock = call->ingest->clock;
+	uint64_t began_ns = clock_monotonic_ns(clock);
 	int r;
 
 	r = store_write(call->ingest->store, call->tenant, &call->batch, call->arena,
 			&call->missing);
+	call->answer.batch_interval_ms =
+		batch_interval_ms(call->waited_ns + clock_monotonic_ns(clock) - began_ns);
 	if (r < 0)
 		return fail(call, r, "cannot store the batch");
 	if (r == STORE_TOO_OLD)
@@ -408,6 +414,7 @@ int ingest_batch(struct ingest *ingest, const struct ingest_request *request, st
 		.ingest = ingest,
 		.tenant = request->tenant,
 		.sender = sender_clock_parse(request->clock),
+		.waited_ns = request->waited_ns,
 		.result = ret_result,
 	};
 	int r;

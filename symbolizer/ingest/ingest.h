@@ -37,6 +37,7 @@ struct ingest_request {
 	const char *tenant;
 	struct bytes_view body;
 	const char *clock; /* header X-Hearth-Clock of the agent (sender_clock.h); NULL: none */
+	uint64_t waited_ns; /* since the arrival of the request, see batch_interval.h */
 };
 
 struct ingest_result {

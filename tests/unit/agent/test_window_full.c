@@ -298,6 +298,20 @@ static int set_up(void **state)
 
 /* ---- tests ---- */
 
+static void a_longer_interval_of_the_server_delays_the_end_of_the_window(void **state)
+{
+	struct agent *agent = &fake.agent;
+	uint64_t configured_ns = agent->config->batch_interval_ns;
+
+	(void)state;
+	assert_int_equal(agent_window_closes_ns(agent), agent->window_opened_ns + configured_ns);
+	agent->server_interval_ns = configured_ns / 2;
+	assert_int_equal(agent_window_closes_ns(agent), agent->window_opened_ns + configured_ns);
+	agent->server_interval_ns = 2 * configured_ns;
+	assert_int_equal(agent_window_closes_ns(agent),
+			 agent->window_opened_ns + 2 * configured_ns);
+}
+
 static void a_full_window_is_closed_early_instead_of_dropping_samples(void **state)
 {
 	(void)state;
@@ -376,6 +390,7 @@ static void parked_records_are_divided_between_windows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		test(a_longer_interval_of_the_server_delays_the_end_of_the_window),
 		test(a_full_window_is_closed_early_instead_of_dropping_samples),
 		test(without_walks_the_rest_of_the_ring_is_added_to_the_next_windows),
 		test(a_walk_that_overfills_the_window_that_is_being_closed_closes_no_other),

@@ -27,7 +27,7 @@ static void fill_answer(const struct server *server, uint64_t epoch, uint64_t se
 		wanted.what = 2;
 		answer.wanted = all_wanted;
 		answer.n_wanted = 1;
-		answer.batch_interval_ms = 30000;
+		answer.batch_interval_ms = server->interval_ms;
 	}
 	if (server->unknown_sequence == sequence || server->unknown_sequence == UINT64_MAX) {
 		answer.acknowledged_sequence = 0;

@@ -35,6 +35,7 @@ struct server {
 	uint64_t supplement_sequence;
 	bool answers_html;
 	bool requests_executable;
+	uint32_t interval_ms; /* requested together with the executable */
 	char authorization[64], content_type[64], clock[192];
 };
 

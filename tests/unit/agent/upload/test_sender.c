@@ -208,6 +208,7 @@ static void requests_of_the_server_become_events(void **state)
 
 	(void)state;
 	server->requests_executable = true;
+	server->interval_ms = 30000;
 	sender = new_sender(server, NULL, MEMORY_BYTES);
 	submit(sender, 1);
 	event = next_event(sender);
@@ -223,9 +224,28 @@ static void requests_of_the_server_become_events(void **state)
 	free_server(server);
 }
 
+/* With a longer interval the agent would not show an incident until it is over. */
+static void the_server_cannot_stretch_the_interval_without_limit(void **state)
+{
+	struct server *server = new_server();
+	struct sender *sender;
+
+	(void)state;
+	server->requests_executable = true;
+	server->interval_ms = UINT32_MAX;
+	sender = new_sender(server, NULL, MEMORY_BYTES);
+	submit(sender, 1);
+	assert_int_equal(next_event(sender).type, SENDER_WANTED);
+	assert_int_equal(next_event(sender).batch_interval_ms, SENDER_MAX_INTERVAL_MS);
+	expect_event(sender, SENDER_ACKNOWLEDGED, 1);
+	(void)sender_free(sender);
+	free_server(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_server_cannot_stretch_the_interval_without_limit),
 		cmocka_unit_test(batches_arrive_in_order_and_are_acknowledged),
 		cmocka_unit_test(a_batch_is_retried_until_the_server_accepts_it),
 		cmocka_unit_test(the_clocks_are_sent_with_each_batch),

@@ -14,6 +14,7 @@
 struct writing_store {
 	struct store store;
 	int outcome; /* returned by every write */
+	uint64_t waited_ns; /* of the request in its lane */
 	char tenant[HTTP_CALLER_TEXT_SIZE];
 };
 
@@ -94,6 +95,7 @@ static void send_batch_with_clock(struct api_fixture *fixture, struct writing_st
 		.n_headers = clock ? 1 : 0,
 		.body = body,
 		.caller = &fixture->caller,
+		.waited_ns = store->waited_ns,
 	};
 
 	store->store.operations = &writing_operations;
@@ -270,11 +272,42 @@ static void a_batch_that_expands_too_far_is_too_large(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_TOO_LARGE], 1);
 }
 
+static void an_overloaded_server_requests_longer_intervals(void **state)
+{
+	static const struct {
+		uint64_t waited_ns;
+		uint32_t interval_ms;
+	} cases[] = {
+		{ 10 * NSEC_PER_MSEC, 0 },
+		{ 3 * NSEC_PER_SEC, 30000 },
+		{ 3600 * NSEC_PER_SEC, 60000 },
+	};
+	struct api_fixture *fixture = *state;
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+
+	make_batch(&body);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		struct writing_store store = { .outcome = STORE_STORED,
+					       .waited_ns = cases[i].waited_ns };
+		Hearth__V1__BatchAnswer *answer;
+
+		send_batch(fixture, &store, bytes_view_of(&body), &response);
+		assert_int_equal(response.status, 200);
+		answer = hearth__v1__batch_answer__unpack(NULL, response.body.size,
+							  response.body.data);
+		assert_non_null(answer);
+		assert_int_equal(answer->batch_interval_ms, cases[i].interval_ms);
+		hearth__v1__batch_answer__free_unpacked(answer, NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_batch_of_a_later_format_waits_for_a_newer_server),
 		API_TEST(a_batch_that_is_known_is_acknowledged),
+		API_TEST(an_overloaded_server_requests_longer_intervals),
 		API_TEST(after_a_failure_of_the_store_the_agent_must_retry),
 		API_TEST(the_agent_must_retry_while_the_clocks_differ),
 		API_TEST(a_failing_store_is_not_logged_for_each_batch),
