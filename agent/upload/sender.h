@@ -47,7 +47,7 @@ enum sender_event_type {
 	SENDER_DROPPED = 2,
 	/* epoch, sequence + numbers: the batch waits for sender_supplement() with definitions */
 	SENDER_UNKNOWN = 3,
-	SENDER_WANTED = 4,   /* id, what: the server requests this executable */
+	SENDER_WANTED = 4, /* id, what: the server requests this executable */
 	/* batch_interval_ms requested by the server, at most SENDER_MAX_INTERVAL_MS; 0: as
 	 * configured */
 	SENDER_INTERVAL = 5,

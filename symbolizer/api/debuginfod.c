@@ -438,7 +438,8 @@ static int find_section_file(struct api_context *context, const struct executabl
 }
 
 static int serve_section(struct api_context *context, const struct http_request *request,
-			 const struct executable_id *id, struct http_response *response)
+			 const struct executable_id *id, struct http_response *response,
+			 enum upstream_help *ret_help)
 {
 	const struct debuginfo_key key = { .id = *id,
 					   .kind = DEBUGINFO_KIND_DEBUGINFO,
@@ -449,7 +450,9 @@ static int serve_section(struct api_context *context, const struct http_request 
 	int r;
 
 	r = find_section_file(context, id, &entry);
-	if (r == 0 && ask_upstream(context, request, &key))
+	if (r == 0)
+		*ret_help = ask_upstream(context, request, &key);
+	if (*ret_help == UPSTREAM_ANSWERED)
 		r = find_section_file(context, id, &entry);
 	if (r > 0)
 		r = open_section(context, id, rest_of(request, "/section/"), response);
@@ -473,14 +476,17 @@ static int serve_section(struct api_context *context, const struct http_request 
 void api_debuginfod_section(struct api_context *context, const struct http_request *request,
 			    struct http_response *response)
 {
+	enum upstream_help help = UPSTREAM_NONE;
 	struct executable_id id;
 	int r;
 
 	if (!debuginfo_answer_id(request, response, &id))
 		return;
-	r = serve_section(context, request, &id, response);
+	r = serve_section(context, request, &id, response, &help);
 	if (r == -EBUSY)
 		too_many(response);
+	else if (r == 0 && help == UPSTREAM_CROWDED)
+		being_fetched(request, response, "file with the sections");
 	else if (r < 0)
 		debuginfo_answer_failure(response, r, "read");
 	else if (r == 0)

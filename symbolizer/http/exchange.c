@@ -333,8 +333,7 @@ static void run_exchange(struct worker_job *job)
 	const struct http_route *route = exchange->route;
 
 	assert(exchange->state == EXCHANGE_WORKING);
-	exchange->request.waited_ns =
-		clock_monotonic_ns(&system_clock) - exchange->submitted_ns;
+	exchange->request.waited_ns = clock_monotonic_ns(&system_clock) - exchange->submitted_ns;
 	call_handler(exchange);
 	connection_watch_close(connection_of(exchange->connection), NULL);
 	release_held_body(exchange);

@@ -36,7 +36,7 @@ void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy);
 struct ingest_request {
 	const char *tenant;
 	struct bytes_view body;
-	const char *clock; /* header X-Hearth-Clock of the agent (sender_clock.h); NULL: none */
+	const char *clock;  /* header X-Hearth-Clock of the agent (sender_clock.h); NULL: none */
 	uint64_t waited_ns; /* since the arrival of the request, see batch_interval.h */
 };
 

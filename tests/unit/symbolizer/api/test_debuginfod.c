@@ -5,6 +5,8 @@
  */
 
 #include <elf.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "common/elf/build_id.h"
 #include "common/file.h"
@@ -292,6 +294,51 @@ static void missing_files_and_invalid_paths_are_404(void **state)
 	assert_int_equal(fixture->context.n_downloads, 0);
 }
 
+/* Returns a socket that accepts connections and never answers. */
+static int silent_server(char ret_url[64])
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t size = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_true(fd >= 0);
+	assert_ok(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	assert_ok(listen(fd, 16));
+	assert_ok(getsockname(fd, (struct sockaddr *)&address, &size));
+	(void)snprintf(ret_url, 64, "http://127.0.0.1:%u", ntohs(address.sin_port));
+	return fd;
+}
+
+/* A client would remember a 404 and not ask again. */
+static void what_is_still_being_fetched_is_503_and_not_404(void **state)
+{
+	static const char *const rests[] = { "debuginfo", "executable", "section/.text" };
+	struct api_fixture *fixture = *state;
+	struct stored absent = { .fd = -1, .id_text = "00112233445566778899aabbccddeeff00112233" };
+	char url[64], message[DEBUGINFO_MESSAGE_SIZE];
+	scoped_fd int server = silent_server(url);
+	const struct debuginfo_upstream_options options = {
+		.urls = url,
+		.timeout_ns = 3600 * NSEC_PER_SEC,
+		.max_bytes = MIB,
+	};
+
+	assert_ok(debuginfo_upstream_new(fixture->context.debuginfo, &options,
+					 &fixture->context.upstream, message));
+	fixture->context.upstream_wait_ns = NSEC_PER_SEC;
+	fixture->context.max_upstream_waits = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		scoped(http_response_release) struct http_response response;
+
+		ask(fixture, &absent, &(struct file_request){ .rest = rests[i] }, &response);
+		assert_int_equal(response.status, 503);
+		assert_header(&response, "Retry-After", "2");
+	}
+	debuginfo_upstream_stop(fixture->context.upstream);
+	fixture->context.upstream = debuginfo_upstream_free(fixture->context.upstream);
+}
+
 static void a_file_above_the_limit_of_the_client_is_406(void **state)
 {
 	static const struct file_request small = {
@@ -335,6 +382,7 @@ int main(void)
 		API_TEST(a_section_is_sent_raw),
 		API_TEST(a_source_is_found_by_both_spellings_of_its_path),
 		API_TEST(missing_files_and_invalid_paths_are_404),
+		API_TEST(what_is_still_being_fetched_is_503_and_not_404),
 		API_TEST(a_file_above_the_limit_of_the_client_is_406),
 		API_TEST(with_tokens_shared_caches_may_not_keep_answers),
 	};

@@ -13,7 +13,7 @@
 
 struct writing_store {
 	struct store store;
-	int outcome; /* returned by every write */
+	int outcome;        /* returned by every write */
 	uint64_t waited_ns; /* of the request in its lane */
 	char tenant[HTTP_CALLER_TEXT_SIZE];
 };
