@@ -2,9 +2,9 @@
 
 /*
  * POST /v1/ingest. The status determines how an agent treats its batch: 200 drop it, or define the
- * missing IDs that the answer lists; 400 and 413 drop it; 415 (a later format), 507 and 503 keep
- * it and retry. A wrong clock is 503: the batch can be stored as soon as somebody has set the
- * clock.
+ * missing IDs that the answer lists; 400 and 413 drop it; 415 (a later format), 429 (too many new
+ * stacks within an hour), 507 and 503 keep it and retry. A wrong clock is 503: the batch can be
+ * stored as soon as somebody has set the clock.
  */
 
 #include <string.h>
@@ -16,6 +16,9 @@
  * store rarely recovers sooner.
  */
 #define RETRY_AFTER "10"
+
+/* Within a minute an agent gets a sixtieth of its new stacks of an hour back. */
+#define RETRY_AFTER_NEW_STACKS "60"
 
 static void count_unknown(struct api_context *context, const struct ingest_result *result)
 {
@@ -59,6 +62,12 @@ static void refuse(struct api_context *context, struct http_response *response, 
 	if (error == -EFBIG) {
 		api_count(context, API_METRIC_INGEST_TOO_LARGE, 1);
 		http_response_error(response, 413, "%s", message);
+		return;
+	}
+	if (error == -EDQUOT) {
+		api_count(context, API_METRIC_INGEST_TOO_MANY_STACKS, 1);
+		http_response_header(response, "Retry-After", RETRY_AFTER_NEW_STACKS);
+		http_response_error(response, 429, "%s", message);
 		return;
 	}
 	if (error == -ETIME) {

@@ -47,6 +47,13 @@
  */
 #define DECODE_MAX_FRAMES (BATCH_MAX_DECODED_BYTES / 2 / sizeof(struct batch_frame))
 
+/*
+ * Most frames that the stack table lists, which are those before expansion: each may become a new
+ * node of the store's tree, which takes microseconds and about 50 bytes for as long as a sample
+ * refers to it. A window of an agent has half as many frames.
+ */
+#define DECODE_MAX_LISTED_FRAMES (1u << 20)
+
 struct decode {
 	const Hearth__V1__Batch *message;
 	struct arena *arena;

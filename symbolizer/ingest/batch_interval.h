@@ -4,9 +4,9 @@
 /*
  * Back-pressure: the interval that an answer requests of its agent (BatchAnswer.batch_interval_ms).
  *
- * An agent that sends a batch each 5 s costs twelve times as much as one that sends the same samples
- * in a batch each 60 s. So the interval grows with the time for which batches wait for the store,
- * and it shrinks with the first answer that is fast again.
+ * The same samples cost less in fewer batches: an agent with an interval of 60 s sends a twelfth of
+ * the batches of one with 5 s. So the interval grows with the time for which batches wait for the
+ * store, and it shrinks with the first answer that is fast again.
  */
 
 #include "common/base.h"

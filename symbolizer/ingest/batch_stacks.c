@@ -53,6 +53,9 @@ static int check_stacks(struct decode *decode, const Hearth__V1__StackTable *tab
 	if (listed != table->n_frame_address)
 		return decode_bad(decode, "stacks.n_frames add up to %llu, there are %zu frames",
 				  (unsigned long long)listed, table->n_frame_address);
+	if (listed > DECODE_MAX_LISTED_FRAMES)
+		return decode_too_much(decode, "stacks: %llu listed frames, at most %u",
+				       (unsigned long long)listed, DECODE_MAX_LISTED_FRAMES);
 	if (total > DECODE_MAX_FRAMES)
 		return decode_too_much(decode, "stacks: %llu frames, at most %llu",
 				       (unsigned long long)total,

@@ -353,6 +353,15 @@ static int refuse_old(struct ingest_call *call)
 	return -EBADMSG;
 }
 
+static int refuse_new_stacks(struct ingest_call *call)
+{
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
+		       "the agent of host '%.100s' has defined so many new stacks within an hour "
+		       "that the server stores no further ones at the moment: its batches wait",
+		       call->batch.host.name);
+	return -EDQUOT;
+}
+
 static void count_unknown(struct ingest_call *call)
 {
 	const struct batch *batch = &call->batch;
@@ -374,6 +383,8 @@ static int store(struct ingest_call *call)
 			&call->missing);
 	call->answer.batch_interval_ms =
 		batch_interval_ms(call->waited_ns + clock_monotonic_ns(clock) - began_ns);
+	if (r == -EDQUOT)
+		return refuse_new_stacks(call);
 	if (r < 0)
 		return fail(call, r, "cannot store the batch");
 	if (r == STORE_TOO_OLD)

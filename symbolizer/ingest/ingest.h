@@ -52,9 +52,10 @@ struct ingest_result {
 /*
  * Takes one request. Appends a packed hearth.v1.BatchAnswer to @answer. Returns 0; -EBADMSG or
  * -EFBIG: the batch is invalid; -EPROTONOSUPPORT: it has a later format, and the agent keeps it
- * until the server is upgraded; -ETIME: the clocks of agent and server differ too much; -ENOSPC,
- * -EIO, ...: an error of the server. Except for an invalid batch, nothing of the batch was stored,
- * and the agent keeps it and retries. All set the message. Thread-safe.
+ * until the server is upgraded; -ETIME: the clocks of agent and server differ too much; -EDQUOT:
+ * the agent has defined too many new stacks within an hour; -ENOSPC, -EIO, ...: an error of the
+ * server. Except for an invalid batch, nothing of the batch was stored, and the agent keeps it and
+ * retries. All set the message. Thread-safe.
  */
 int ingest_batch(struct ingest *ingest, const struct ingest_request *request, struct bytes *answer,
 		 struct ingest_result *ret_result);

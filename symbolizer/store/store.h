@@ -71,7 +71,11 @@ struct store {
 	const struct store_operations *operations;
 };
 
-/* Returns enum store_outcome or negative errno. The arrays of ret_missing are in @arena. */
+/*
+ * Returns enum store_outcome or negative errno. -EDQUOT: the agent has defined more new stacks than
+ * an hour allows; nothing was stored, and a later attempt succeeds. The arrays of ret_missing are
+ * in @arena.
+ */
 static inline int store_write(struct store *store, const char *tenant, const struct batch *batch,
 			      struct arena *arena, struct store_missing *ret_missing)
 {

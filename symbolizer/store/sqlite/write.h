@@ -23,6 +23,7 @@
 #include "symbolizer/store/sqlite/codec.h"
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/sqlite/counter_names.h"
+#include "symbolizer/store/sqlite/node_budget.h"
 #include "symbolizer/store/sqlite/trusted_clock.h"
 #include "symbolizer/store/write_queue.h"
 
@@ -73,6 +74,7 @@ struct sqlite_writer {
 	struct connection_set connections;
 	struct write_group group;
 	struct agent_cache *agents;
+	struct node_budget *node_budget;
 	struct store_state *state; /* borrowed */
 	const struct clock *clock;
 	struct arena *scratch; /* cleared for every batch */
@@ -153,6 +155,7 @@ struct write {
 	/* Changes that the cache gets when all steps have succeeded. */
 	VEC_DEFINE(, struct learned_number) learned;
 	uint64_t n_new_stacks, n_new_processes;
+	uint32_t n_new_nodes, max_new_nodes; /* of the tree of stacks */
 	uint64_t epoch_saved_ns, host_saved_ns;
 	struct hash128 host_attributes;
 };

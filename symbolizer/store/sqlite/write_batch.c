@@ -127,6 +127,8 @@ static int write_batch(struct write *write, const struct write_days *days,
 {
 	struct sqlite_writer *writer = write->writer;
 	uint32_t series_end = store_state_series_end(writer->state);
+	struct hash128 agent = node_budget_key(write->tenant, &write->batch->agent_id);
+	uint64_t now_ns = clock_monotonic_ns(writer->clock);
 	uint32_t stored = 0;
 	int outcome;
 	int r;
@@ -140,10 +142,12 @@ static int write_batch(struct write *write, const struct write_days *days,
 		member->days = write_group_days(writer, days);
 		return STORE_DUPLICATE;
 	}
+	write->max_new_nodes = node_budget_left(writer->node_budget, &agent, now_ns);
 	outcome = write_new_batch(write, days, stored, request);
 	r = write_group_end_batch(write, outcome, series_end);
 	if (r < 0 || outcome == STORE_NEEDS_NUMBERS)
 		return r < 0 ? r : outcome;
+	node_budget_spend(writer->node_budget, &agent, write->n_new_nodes, now_ns);
 	write_update_cache(write);
 	*member = (struct group_member){
 		.days = write_group_days(writer, days),
@@ -205,7 +209,8 @@ static void log_change(struct sqlite_writer *writer, int result)
 {
 	int error = MIN(result, 0);
 
-	if (error == writer->last_error)
+	/* Says nothing about the files. The agent logs it. */
+	if (error == -EDQUOT || error == writer->last_error)
 		return;
 	if (error < 0)
 		log_error_errno(error,

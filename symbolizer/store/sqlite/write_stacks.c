@@ -131,16 +131,20 @@ static int find_node(struct sqlite_db *hearth, uint64_t parent, const struct bat
 	return r;
 }
 
-static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame,
+/* -EDQUOT: the agent has used up its new nodes (node_budget.h). */
+static int add_node(struct write *write, uint64_t parent, const struct batch_frame *frame,
 		    uint64_t *ret_node)
 {
 	int r;
 
-	r = sqlite_run(hearth, SQL_NODE_ADD, SQL_INT(parent),
+	if (write->n_new_nodes == write->max_new_nodes)
+		return -EDQUOT;
+	write->n_new_nodes++;
+	r = sqlite_run(write->hearth, SQL_NODE_ADD, SQL_INT(parent),
 		       SQL_INT(frame->kind | (uint64_t)frame->object << NODE_KIND_BITS),
 		       SQL_INT(frame->address));
 	if (r == 0)
-		*ret_node = (uint64_t)sqlite_last_id(hearth);
+		*ret_node = (uint64_t)sqlite_last_id(write->hearth);
 	return r;
 }
 
@@ -177,7 +181,7 @@ static int add_path(struct write *write, const struct batch_frame *frames, uint3
 			    : find_node(write->hearth, parent, frame, &path->nodes[path->depth]);
 		if (r == 0) {
 			all_new = true;
-			r = add_node(write->hearth, parent, frame, &path->nodes[path->depth]);
+			r = add_node(write, parent, frame, &path->nodes[path->depth]);
 		}
 		if (r < 0)
 			return r;

@@ -46,6 +46,8 @@ int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 	writer->counters = BYTES_INIT(MAX_COLUMN_BYTES);
 	r = agent_cache_new(AGENT_CACHE_MAX_NUMBERS, &writer->agents);
 	if (r == 0)
+		r = node_budget_new(NODE_BUDGET_MAX_AGENTS, &writer->node_budget);
+	if (r == 0)
 		r = arena_new(MAX_SCRATCH_BYTES, &writer->scratch);
 	if (r < 0)
 		return r;
@@ -59,6 +61,7 @@ struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer)
 		return NULL;
 	connection_set_release(&writer->connections);
 	(void)agent_cache_free(writer->agents);
+	(void)node_budget_free(writer->node_budget);
 	(void)arena_free(writer->scratch);
 	bytes_release(&writer->buffer);
 	bytes_release(&writer->block);

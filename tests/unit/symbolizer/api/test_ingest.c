@@ -176,6 +176,21 @@ static void after_a_failure_of_the_store_the_agent_must_retry(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 2);
 }
 
+static void an_agent_with_too_many_new_stacks_must_retry(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	scoped(http_response_release) struct http_response response;
+	struct writing_store store = { .outcome = -EDQUOT };
+
+	make_batch(&body);
+	send_batch(fixture, &store, bytes_view_of(&body), &response);
+	assert_error(&response, 429, "new stacks");
+	assert_non_null(http_response_find_header(&response, "Retry-After"));
+	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_TOO_MANY_STACKS], 1);
+	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 0);
+}
+
 static void the_agent_must_retry_while_the_clocks_differ(void **state)
 {
 	struct api_fixture *fixture = *state;
@@ -309,6 +324,7 @@ int main(void)
 		API_TEST(a_batch_that_is_known_is_acknowledged),
 		API_TEST(an_overloaded_server_requests_longer_intervals),
 		API_TEST(after_a_failure_of_the_store_the_agent_must_retry),
+		API_TEST(an_agent_with_too_many_new_stacks_must_retry),
 		API_TEST(the_agent_must_retry_while_the_clocks_differ),
 		API_TEST(a_failing_store_is_not_logged_for_each_batch),
 		API_TEST(an_invalid_batch_is_an_error_of_the_client),

@@ -9,6 +9,7 @@
 #include <malloc.h>
 
 #include "common/zstd_frame.h"
+#include "symbolizer/ingest/batch_checks.h"
 #include "tests/unit/symbolizer/ingest/small_batch.h"
 
 static void a_decoded_batch_equals_the_encoded_one(void **state)
@@ -214,6 +215,29 @@ static void stacks_expanded_from_shared_frames_are_bounded(void **state)
 	free(table->n_frames);
 }
 
+/* 27 KB on the wire; each frame would be a node of the store's tree, of which it adds 400,000/s. */
+static void stacks_that_list_too_many_frames_are_refused(void **state)
+{
+	enum { N_STACKS = DECODE_MAX_LISTED_FRAMES / STACK_MAX_FRAMES + 1 };
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct batch_frame frames[STACK_MAX_FRAMES];
+	struct batch_builder *builder = small_batch();
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		for (uint32_t k = 0; k < STACK_MAX_FRAMES; k++)
+			frames[k] = (struct batch_frame){ FRAME_NATIVE, 1, i + 1 };
+		batch_builder_stack(builder, 1000 + i, STACK_CUT_NONE, frames, STACK_MAX_FRAMES);
+	}
+	batch_builder_finish(builder, &body);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_errno(batch_decode(bytes_view_of(&body), arena, &batch, reason), -EFBIG);
+	assert_non_null(strstr(reason, "listed frames"));
+}
+
 static void a_decompression_bomb_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
@@ -390,6 +414,7 @@ int main(void)
 		cmocka_unit_test(texts_beyond_the_limit_are_refused),
 		cmocka_unit_test(a_definition_may_be_empty),
 		cmocka_unit_test(stacks_expanded_from_shared_frames_are_bounded),
+		cmocka_unit_test(stacks_that_list_too_many_frames_are_refused),
 		cmocka_unit_test(a_decompression_bomb_is_refused),
 		cmocka_unit_test(too_many_rows_are_efbig),
 		cmocka_unit_test(many_tiny_items_hit_the_ceiling_of_the_arena),

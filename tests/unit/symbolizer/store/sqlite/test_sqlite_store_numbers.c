@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+#include "symbolizer/store/sqlite/sqlite_store_private.h"
+
 static void acknowledged_numbers_survive_a_restart(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -47,6 +49,33 @@ static void a_server_with_an_empty_store_requests_all_numbers(void **state)
 	/* The same batch, with the missing definitions. */
 	assert_int_equal(write_batch(store, batch_at(7, NOON, true)), STORE_STORED);
 	assert_totals(store, 0, 0, 3, 7);
+}
+
+/* The batch needs three new nodes of the tree of stacks, and the agent has two left. */
+static void an_agent_waits_after_too_many_new_stacks_within_an_hour(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct node_budget *budget = sqlite_store_of(store)->writer->node_budget;
+	struct hash128 agent_id, agent;
+	struct store_stats stats;
+
+	memset(&agent_id, 1, sizeof(agent_id));
+	agent = node_budget_key("default", &agent_id);
+	node_budget_spend(budget, &agent, NODE_BUDGET_PER_HOUR - 2, NOON);
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), -EDQUOT);
+	assert_ok(store_stats(store, &stats));
+	assert_int_equal(stats.n_batches, 0);
+	assert_int_equal(stats.n_stacks, 0);
+	/* A refused batch costs nothing of what is left. */
+	assert_int_equal(node_budget_left(budget, &agent, NOON), 2);
+	clock.wall_ns += 3600 * NSEC_PER_SEC;
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_totals(store, 0, 0, 3, 7);
+	assert_int_equal(node_budget_left(budget, &agent, clock.wall_ns), NODE_BUDGET_PER_HOUR - 3);
+	/* Known stacks need no new nodes. */
+	node_budget_spend(budget, &agent, NODE_BUDGET_PER_HOUR - 3, clock.wall_ns);
+	assert_int_equal(write_batch(store, batch_at(2, NOON, true)), STORE_STORED);
 }
 
 static void unknown_numbers_in_definitions_are_requested(void **state)
@@ -250,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(acknowledged_numbers_survive_a_restart),
 		in_folder(a_server_with_an_empty_store_requests_all_numbers),
+		in_folder(an_agent_waits_after_too_many_new_stacks_within_an_hour),
 		in_folder(unknown_numbers_in_definitions_are_requested),
 		in_folder(numbers_with_empty_definitions_are_not_requested_again),
 		in_folder(numbers_of_two_epochs_are_distinct),
