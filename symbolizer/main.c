@@ -11,16 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "symbolizer/options.h"
+#include "symbolizer/regular_work.h"
 #include "symbolizer/service_manager.h"
 #include "symbolizer/symbolizer.h"
 #include "symbolizer/symbols/compile/table_helper.h"
-
-/* Interval of the check for a changed tokens file; documented in docs/security.md. */
-#define TOKENS_INTERVAL_S 10
-
-#define PRUNE_INTERVAL_S 60
 
 /* Blocks the signals that wait_for_signals() waits for. Called before any thread starts, so that
  * all threads inherit the mask and none of them receives the signals. */
@@ -50,35 +47,36 @@ static void reload(struct symbolizer *symbolizer, int argc, char **argv)
 		log_error("cannot reload the configuration, keeping the previous one: %s", message);
 }
 
-/* Called after each TOKENS_INTERVAL_S without a signal. *quiet_s: sum of these times since the last
- * symbolizer_prune(). */
-static void do_regular_work(struct symbolizer *symbolizer, unsigned int *quiet_s)
+static void do_regular_work(struct symbolizer *symbolizer, struct regular_work *work)
 {
-	symbolizer_check_tokens(symbolizer);
-	*quiet_s += TOKENS_INTERVAL_S;
-	if (*quiet_s < PRUNE_INTERVAL_S)
-		return;
-	*quiet_s = 0;
-	symbolizer_prune(symbolizer);
+	unsigned int due = regular_work_take(work, clock_monotonic_ns(&system_clock));
+
+	if (due & REGULAR_TOKENS)
+		symbolizer_check_tokens(symbolizer);
+	if (due & REGULAR_PRUNE)
+		symbolizer_prune(symbolizer);
 }
 
 /* Returns at SIGTERM or SIGINT. */
 static void wait_for_signals(struct symbolizer *symbolizer, const sigset_t *signals, int argc,
 			     char **argv)
 {
-	const struct timespec patience = { .tv_sec = TOKENS_INTERVAL_S };
-	unsigned int quiet_s = 0;
+	struct regular_work work = {};
 
-	symbolizer_prune(symbolizer);
 	for (;;) {
-		int number = sigtimedwait(signals, NULL, &patience);
+		struct timespec patience;
+		uint64_t wait_ns;
+		int number;
 
+		do_regular_work(symbolizer, &work);
+		wait_ns = regular_work_wait_ns(&work, clock_monotonic_ns(&system_clock));
+		patience.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC);
+		patience.tv_nsec = (long)(wait_ns % NSEC_PER_SEC);
+		number = sigtimedwait(signals, NULL, &patience);
 		if (number == SIGHUP)
 			reload(symbolizer, argc, argv);
 		else if (number > 0)
 			return;
-		else if (errno == EAGAIN)
-			do_regular_work(symbolizer, &quiet_s);
 	}
 }
 
