@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two formats of ProfileTracing. The ID of a node is the UUID of its path, the labels from
- * below the root joined with ';'. One buffer holds the path of the current node of the walk:
- * entering a node appends its label, leaving it removes the label.
+ * below the root joined with ';'. The walk keeps the hash of the path of each ancestor, so that a
+ * node hashes only its own label.
  */
 
 #include "symbolizer/flame/node_list.h"
 
 #include "common/uuid5.h"
 #include "symbolizer/flame/function_table.h"
-
-/* The longest path is 2.6 MB: STACK_MAX_FRAMES frames and three levels above them, of
- * LABEL_MAX_BYTES each. */
-#define PATH_MAX_BYTES (4 * MIB)
 
 /* Divides and rounds half up, without overflow. */
 static uint64_t rounded(uint64_t value, uint64_t divisor)
@@ -22,26 +18,48 @@ static uint64_t rounded(uint64_t value, uint64_t divisor)
 	return value / divisor + (rest >= divisor - rest ? 1 : 0);
 }
 
+/* The path of a node of the walk, and its ID. The root's path is empty and its ID is "". */
+struct node_path {
+	struct uuid5 name;
+	char id[UUID_TEXT_SIZE];
+};
+
 struct node_list_writer {
 	struct json_writer *json;
 	uint64_t unit_divisor;
-	struct bytes path;
-	char (*ids)[UUID_TEXT_SIZE]; /* of the current node and its ancestors, by depth; root: "" */
+	struct node_path *paths; /* [max_depth] the first @depth are those of the open nodes */
 	size_t depth;
 	size_t max_depth;
 };
 
-static int grow_ids(struct node_list_writer *writer)
+static int grow_paths(struct node_list_writer *writer)
 {
 	size_t max_depth = writer->max_depth ? writer->max_depth * 2 : 64;
-	void *ids = realloc(writer->ids, max_depth * sizeof(*writer->ids));
+	void *paths = realloc(writer->paths, max_depth * sizeof(*writer->paths));
 
-	if (!ids)
+	if (!paths)
 		return -ENOMEM;
 
-	writer->ids = ids;
+	writer->paths = paths;
 	writer->max_depth = max_depth;
 	return 0;
+}
+
+/* Makes the path of a node with this label at the current depth. */
+static void make_path(struct node_list_writer *writer, const char *label, size_t length)
+{
+	struct node_path *path = &writer->paths[writer->depth];
+
+	if (writer->depth == 0) {
+		uuid5_init(&path->name);
+		path->id[0] = '\0';
+		return;
+	}
+	path->name = path[-1].name;
+	if (writer->depth > 1)
+		uuid5_add(&path->name, ";", 1);
+	uuid5_add(&path->name, label, length);
+	uuid5_text(&path->name, path->id);
 }
 
 static int list_enter(void *arg, const struct tree *tree, uint32_t index)
@@ -50,33 +68,22 @@ static int list_enter(void *arg, const struct tree *tree, uint32_t index)
 	uint32_t count;
 	const struct tree_node *node = &tree_nodes(tree, &count)[index];
 	struct json_writer *json = writer->json;
-	char *id;
+	const struct node_path *path;
 	int r;
 
 	if (writer->depth == writer->max_depth) {
-		r = grow_ids(writer);
+		r = grow_paths(writer);
 		if (r < 0)
 			return r;
 	}
 
-	id = writer->ids[writer->depth];
-	id[0] = '\0';
-	if (writer->depth > 0) {
-		if (writer->depth > 1)
-			bytes_append_byte(&writer->path, ';');
-		bytes_append(&writer->path, tree_label(tree, index),
-			     tree_label_length(tree, index));
-		r = bytes_error(&writer->path);
-		if (r < 0)
-			return r;
-		uuid5_oid((const char *)writer->path.data, writer->path.size, id);
-	}
+	make_path(writer, tree_label(tree, index), tree_label_length(tree, index));
+	path = &writer->paths[writer->depth];
 
 	json_object_begin(json);
 	json_key_text(json, "profile_location_str", tree_label(tree, index));
-	json_key_text(json, "node_id", id);
-	json_key_text(json, "parent_node_id",
-		      writer->depth > 0 ? writer->ids[writer->depth - 1] : "-1");
+	json_key_text(json, "node_id", path->id);
+	json_key_text(json, "parent_node_id", writer->depth > 0 ? path[-1].id : "-1");
 	json_key_uint(json, "self_value", rounded(node->self, writer->unit_divisor));
 	json_key_uint(json, "total_value", rounded(node->total, writer->unit_divisor));
 	json_object_end(json);
@@ -88,9 +95,9 @@ static void list_leave(void *arg, const struct tree *tree, uint32_t index)
 {
 	struct node_list_writer *writer = arg;
 
+	(void)tree;
+	(void)index;
 	writer->depth--;
-	if (writer->depth > 0)
-		writer->path.size -= tree_label_length(tree, index) + (writer->depth > 1 ? 1 : 0);
 }
 
 int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json)
@@ -98,7 +105,6 @@ int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_
 	struct node_list_writer writer = {
 		.json = json,
 		.unit_divisor = unit_divisor,
-		.path = BYTES_INIT(PATH_MAX_BYTES),
 	};
 	const struct tree_visitor visitor = {
 		.enter = list_enter,
@@ -111,8 +117,7 @@ int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_
 	r = tree_walk(tree, &visitor);
 	json_array_end(json);
 
-	bytes_release(&writer.path);
-	free(writer.ids);
+	free(writer.paths);
 	return r < 0 ? r : bytes_error(json->out);
 }
 

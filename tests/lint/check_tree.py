@@ -313,7 +313,7 @@ def check_common_tests(files):
 
 def compile_flags():
     packages = ["libelf", "libdw", "libbpf", "libzstd", "sqlite3", "libmicrohttpd", "libprotobuf-c", "jansson",
-                "yaml-0.1", "libpcre2-8", "libcurl", "libxxhash", "uuid", "gnutls"]
+                "yaml-0.1", "libpcre2-8", "libcurl", "libxxhash", "nettle", "gnutls"]
     return subprocess.run(["pkg-config", "--cflags", *packages], check=True, capture_output=True,
                           text=True).stdout.split()
 
