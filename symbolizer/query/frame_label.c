@@ -26,24 +26,28 @@ struct view_key {
 /* The labels' part that depends on both the process and the executable. */
 struct executable_view {
 	bool made;
-	bool own;                 /* the executable is the process's main program */
-	string_id nameless_label; /* of frames without a name */
+	bool own;                /* the executable is the process's main program */
+	uint32_t nameless_label; /* 1 + string_id of frames without a name; 0: not made */
 };
 
-int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store_view *view,
-		      struct arena *arena, struct frame_table *frames)
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct frame_table *frames)
 {
-	*labels = (struct frame_labels){
-		.tree = tree, .view = view, .arena = arena, .frames = frames
-	};
-	return hash_table_new(sizeof(struct view_key), sizeof(struct executable_view), 0,
-			      &labels->views);
+	int r;
+
+	*labels = (struct frame_labels){ .tree = tree, .frames = frames };
+	r = file_paths_init(&labels->paths);
+	if (r == 0)
+		r = hash_table_new(sizeof(struct view_key), sizeof(struct executable_view), 0,
+				   &labels->views);
+	if (r < 0)
+		file_paths_release(&labels->paths);
+	return r;
 }
 
 void frame_labels_release(struct frame_labels *labels)
 {
-	hash_table_free(labels->views);
-	labels->views = NULL;
+	labels->views = hash_table_free(labels->views);
+	file_paths_release(&labels->paths);
 }
 
 static int intern_format(struct frame_labels *labels, string_id *ret_label, const char *format, ...)
@@ -83,47 +87,46 @@ static int intern_in_brackets(struct frame_labels *labels, const char *prefix, c
 			     bare ? "]" : "");
 }
 
-/* True if @executable is the main program of @process. */
-static bool is_own(const struct store_process *process, const struct store_executable *executable,
-		   const char *path)
+/* True if the agent did not identify the main program, so that it is recognized by its path. */
+static bool is_own_by_path(const struct store_process *process,
+			   const struct store_executable *executable)
 {
-	if (executable->role != ROLE_USER)
-		return false;
-	if (process->main_executable != 0)
-		return executable->id == process->main_executable;
-	/* The agent did not identify the main program: compare paths, else take any file that is
-	 * not a shared library. */
+	return executable->role == ROLE_USER && process->main_executable == 0;
+}
+
+/* True if @executable is the main program of @process. */
+static bool is_own(const struct frame_labels *labels, const struct store_process *process,
+		   const struct store_executable *executable)
+{
+	const char *path;
+
+	if (!is_own_by_path(process, executable))
+		return executable->role == ROLE_USER && executable->id == process->main_executable;
+	/* Compare paths, else take any file that is not a shared library. */
+	path = file_paths_find(&labels->paths, process, executable->id);
 	if (has_text(process->executable_path) && has_text(path))
 		return strcmp(process->executable_path, path) == 0;
 	return !has_text(executable->name) || !strstr(executable->name, ".so");
 }
 
-static int make_view(struct frame_labels *labels, const struct store_process *process,
-		     const struct store_executable *executable, struct executable_view *view)
+/* Makes the label of frames without a name in this executable. */
+static int make_path_label(struct frame_labels *labels, const struct store_process *process,
+			   const struct store_executable *executable, struct executable_view *view)
 {
-	const struct store_mapped_file file = { process->id, executable->id };
-	const char *path;
+	const char *path = file_paths_find(&labels->paths, process, executable->id);
+	string_id label;
 	int r;
 
-	r = store_paths_of(labels->view, &file, 1, labels->arena, &path);
-	if (r < 0)
-		return r;
-	if (has_text(path))
-		r = intern_in_brackets(labels, "", path, &view->nameless_label);
-	else
-		r = intern_in_brackets(labels, "",
-				       has_text(executable->name) ? executable->name : "unknown",
-				       &view->nameless_label);
-	if (r < 0)
-		return r;
-	view->own = is_own(process, executable, path);
-	view->made = true;
-	return 0;
+	if (!has_text(path))
+		path = has_text(executable->name) ? executable->name : "unknown";
+	r = intern_in_brackets(labels, "", path, &label);
+	if (r == 0)
+		view->nameless_label = label + 1;
+	return r;
 }
 
 static int view_of(struct frame_labels *labels, const struct store_process *process,
-		   const struct store_executable *executable,
-		   const struct executable_view **ret_view)
+		   const struct store_executable *executable, struct executable_view **ret_view)
 {
 	struct view_key key = { .process = process->id, .executable = executable->id };
 	void *value;
@@ -139,9 +142,8 @@ static int view_of(struct frame_labels *labels, const struct store_process *proc
 		labels->last_executable = key.executable;
 	}
 	if (!labels->last_view->made) {
-		r = make_view(labels, process, executable, labels->last_view);
-		if (r < 0)
-			return r;
+		labels->last_view->own = is_own(labels, process, executable);
+		labels->last_view->made = true;
 	}
 	*ret_view = labels->last_view;
 	return 0;
@@ -196,19 +198,64 @@ static bool has_kind_only(const struct frame *frame)
 	       (!frame->kernel && frame_kind_allows(frame->stored.kind, FRAME_OBJECT_CODE));
 }
 
+/* True if @frame is labelled with the path of its executable when it has no name. */
+static bool has_path_label(const struct frame_labels *labels, const struct frame *frame)
+{
+	return !frame->kernel && !has_kind_only(frame) && executable_of(labels, frame) &&
+	       !has_function_start(labels, frame);
+}
+
+static bool has_name(const struct frame_labels *labels, const struct frame *frame)
+{
+	const struct frame_function *functions = labels->frames->functions.items;
+
+	for (uint32_t i = frame->function; i != FRAME_NO_FUNCTION; i = functions[i].caller)
+		if (functions[i].name)
+			return true;
+	return false;
+}
+
+bool frame_shows_path(const struct frame_labels *labels, uint32_t frame)
+{
+	const struct frame *of = &labels->frames->frames[frame];
+
+	return has_path_label(labels, of) && !has_name(labels, of);
+}
+
+bool frame_needs_path(const struct frame_labels *labels, const struct store_process *process,
+		      uint32_t frame)
+{
+	const struct frame *of = &labels->frames->frames[frame];
+	const struct store_executable *executable = executable_of(labels, of);
+
+	if (!of->kernel && executable && is_own_by_path(process, executable))
+		return true;
+	return frame_shows_path(labels, frame);
+}
+
+int frame_labels_want(struct frame_labels *labels, const struct store_process *process,
+		      uint32_t frame)
+{
+	const struct frame *of = &labels->frames->frames[frame];
+
+	return file_paths_want(&labels->paths, process, executable_of(labels, of)->id);
+}
+
 static int nameless_label(struct frame_labels *labels, const struct store_process *process,
 			  struct frame *frame, bool outermost, string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
-	const struct executable_view *view;
+	struct executable_view *view;
 	int r = 0;
 
 	if (has_kind_only(frame))
 		return make_kind_label(labels, frame, ret_label);
-	if (!frame->kernel && executable && !has_function_start(labels, frame)) {
+	if (has_path_label(labels, frame)) {
 		r = view_of(labels, process, executable, &view);
+		if (r == 0 && view->nameless_label == 0)
+			r = make_path_label(labels, process, executable, view);
 		if (r == 0)
-			*ret_label = view->nameless_label;
+			*ret_label = view->nameless_label - 1;
 		return r;
 	}
 	if (!frame->kernel && !executable && outermost)
@@ -249,7 +296,7 @@ static int named_label(struct frame_labels *labels, const struct store_process *
 		       string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
-	const struct executable_view *view;
+	struct executable_view *view;
 	int r;
 
 	if (frame->kernel)

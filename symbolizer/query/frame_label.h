@@ -16,18 +16,19 @@
  *   [unknown] 0x%016x        in no file; [unknown start_thread?] for the outermost user frame
  *
  * Labels are interned in the tree. Each is made once per function, or once per (process,
- * executable) if it depends on the process.
+ * executable) if it depends on the process. The paths in labels are read from the store together,
+ * before the first label is made.
  */
 
 #include "common/hash_table.h"
 #include "symbolizer/flame/tree.h"
+#include "symbolizer/query/file_paths.h"
 #include "symbolizer/query/frame_table.h"
 
 struct frame_labels {
 	struct tree *tree;
-	struct store_view *view;
-	struct arena *arena;
 	struct frame_table *frames;
+	struct file_paths paths;
 	bool function_starts;     /* false: no label is module+0x5e20 */
 	struct hash_table *views; /* (process, executable) -> struct executable_view */
 	uint64_t last_process, last_executable; /* the key of @last_view */
@@ -35,9 +36,22 @@ struct frame_labels {
 };
 
 /* Borrows all arguments. */
-int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store_view *view,
-		      struct arena *arena, struct frame_table *frames);
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct frame_table *frames);
 void frame_labels_release(struct frame_labels *labels);
+
+/*
+ * Some labels have the path of the frame's executable, or depend on it. Before the first label is
+ * made, the caller calls frame_labels_want() for each frame with frame_needs_path(), and then
+ * file_paths_read() for labels->paths.
+ */
+bool frame_needs_path(const struct frame_labels *labels, const struct store_process *process,
+		      uint32_t frame);
+int frame_labels_want(struct frame_labels *labels, const struct store_process *process,
+		      uint32_t frame);
+
+/* True if the frame needs the path in every process. Other frames need it only in processes without
+ * main_executable. */
+bool frame_shows_path(const struct frame_labels *labels, uint32_t frame);
 
 struct frame_of_stack {
 	uint32_t index;    /* of the frame in the frame table */

@@ -452,29 +452,45 @@ static int name_code_objects(struct frame_table *table, const struct frame_names
 	return r;
 }
 
+static int name_frame(struct frame_table *table, struct frame *frame, const char *name)
+{
+	const struct frame_function function = { .name = name, .caller = FRAME_NO_FUNCTION };
+	int r;
+
+	r = vec_push(&table->functions, function);
+	if (r < 0)
+		return r;
+	frame->status = FRAME_NAMED;
+	frame->function = (uint32_t)table->functions.count - 1;
+	return 0;
+}
+
 /* Names the kernel frames that the agent sent with a name (format 1). */
 static int load_named_frames(struct frame_table *table, const struct frame_names *names)
 {
-	for (size_t i = 0; i < table->n_frames; i++) {
-		struct frame *frame = &table->frames[i];
-		struct frame_function function = { .caller = FRAME_NO_FUNCTION };
-		int r;
+	VEC_DEFINE(, uint64_t) addresses = {};
+	const char **texts = NULL;
+	size_t next = 0;
+	int r = 0;
 
-		if (frame->stored.kind != FRAME_KERNEL_NAMED)
-			continue;
-		r = store_named_frames(names->view, &frame->stored.address, 1, names->arena,
-				       &function.name);
-		if (r < 0)
-			return r;
-		if (!function.name)
-			continue;
-		r = vec_push(&table->functions, function);
-		if (r < 0)
-			return r;
-		frame->status = FRAME_NAMED;
-		frame->function = (uint32_t)table->functions.count - 1;
+	for (size_t i = 0; i < table->n_frames && r == 0; i++)
+		if (table->frames[i].stored.kind == FRAME_KERNEL_NAMED)
+			r = vec_push(&addresses, table->frames[i].stored.address);
+	if (r == 0 && addresses.count > 0) {
+		texts = arena_alloc_array(names->arena, addresses.count, sizeof(*texts));
+		r = texts ? store_named_frames(names->view, addresses.items, addresses.count,
+					       names->arena, texts)
+			  : -ENOMEM;
 	}
-	return 0;
+	for (size_t i = 0; r == 0 && next < addresses.count; i++) {
+		if (table->frames[i].stored.kind != FRAME_KERNEL_NAMED)
+			continue;
+		if (texts[next])
+			r = name_frame(table, &table->frames[i], texts[next]);
+		next++;
+	}
+	vec_release(&addresses);
+	return r;
 }
 
 int frame_table_resolve(struct frame_table *table, const struct frame_names *names)

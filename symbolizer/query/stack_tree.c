@@ -272,6 +272,55 @@ static int add_items(const struct stack_tree *build, const struct loaded_stacks 
 	return 0;
 }
 
+static bool stack_shows_path(const struct frame_labels *labels, const uint32_t *frames,
+			     uint32_t n_frames)
+{
+	for (uint32_t i = 0; i < n_frames; i++)
+		if (frame_shows_path(labels, frames[i]))
+			return true;
+	return false;
+}
+
+static int want_paths(struct frame_labels *labels, const struct store_process *process,
+		      const uint32_t *frames, uint32_t n_frames)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < n_frames && r == 0; i++)
+		if (frame_needs_path(labels, process, frames[i]))
+			r = frame_labels_want(labels, process, frames[i]);
+	return r;
+}
+
+/* Reads the paths that labels need, of all items together. */
+static int read_paths(const struct stack_tree *build, const struct loaded_stacks *loaded,
+		      const struct store_sum *items, size_t n_items, struct frame_labels *labels)
+{
+	size_t next_stack = 0;
+	bool shows_path = false;
+
+	for (size_t i = 0; i < n_items; i++) {
+		const struct store_process *process = build->groups->groups[items[i].group].process;
+		const bool new_stack = i == 0 || items[i].stack != items[i - 1].stack;
+		const size_t stack = new_stack ? next_stack++ : next_stack - 1;
+		const uint32_t *frames = loaded->frame_of + loaded->first_frame[stack];
+		const uint32_t n_frames = loaded->set.stacks[stack].n_frames;
+		int r;
+
+		if (cancel_is_requested(build->view->cancel))
+			return -ECANCELED;
+		if (new_stack)
+			shows_path = stack_shows_path(labels, frames, n_frames);
+		/* Most stacks have names in all frames, and need no path. */
+		if (!shows_path && process->main_executable != 0)
+			continue;
+		r = want_paths(labels, process, frames, n_frames);
+		if (r < 0)
+			return r;
+	}
+	return file_paths_read(&labels->paths, build->view, build->arena);
+}
+
 static int name_and_merge(const struct stack_tree *build, const struct store_sum *items,
 			  size_t n_items, struct loaded_stacks *loaded)
 {
@@ -294,11 +343,13 @@ static int name_and_merge(const struct stack_tree *build, const struct store_sum
 	build->stats->resolve_ns += clock_monotonic_ns(build->clock) - start_ns;
 
 	start_ns = clock_monotonic_ns(build->clock);
-	r = frame_labels_init(&labels, build->tree, build->view, build->arena, &loaded->frames);
+	r = frame_labels_init(&labels, build->tree, &loaded->frames);
 	if (r < 0)
 		return r;
 	labels.function_starts = build->function_starts;
-	r = add_items(build, loaded, items, n_items, &labels);
+	r = read_paths(build, loaded, items, n_items, &labels);
+	if (r == 0)
+		r = add_items(build, loaded, items, n_items, &labels);
 	frame_labels_release(&labels);
 	build->stats->merge_ns += clock_monotonic_ns(build->clock) - start_ns;
 	return r;

@@ -239,24 +239,45 @@ static int compare_values(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-static int add_file(const struct unresolved_input *input, const struct leaves *leaves,
-		    const struct part *parts, size_t count, struct unresolved_files *files)
+/* The files of the result, and their executables in the processes with the largest values. */
+struct file_list {
+	struct unresolved_files *files;
+	struct store_mapped_file *mapped; /* [n_mapped] */
+	size_t *file_of;                  /* [n_mapped] index of the file */
+	size_t n_mapped;
+};
+
+static void add_file(const struct leaves *leaves, const struct part *parts, size_t count,
+		     struct file_list *list)
 {
 	const struct store_process *largest;
 	struct unresolved_file file = file_of_run(parts, count, &largest);
-	int r = 0;
 
 	if (parts[0].key.executable != FRAME_NO_EXECUTABLE) {
 		file.executable = &leaves->frames.executables[parts[0].key.executable];
-		r = store_paths_of(input->view,
-				   &(struct store_mapped_file){ largest->id, file.executable->id },
-				   1, input->arena, &file.path);
-		if (r == 0 && !file.path)
-			file.path = file.executable->name ? file.executable->name : "";
+		list->mapped[list->n_mapped] =
+			(struct store_mapped_file){ largest->id, file.executable->id };
+		list->file_of[list->n_mapped++] = list->files->count;
 	}
-	if (r >= 0)
-		files->files[files->count++] = file;
-	return MIN(r, 0);
+	list->files->files[list->files->count++] = file;
+}
+
+static int find_paths(const struct unresolved_input *input, const struct file_list *list)
+{
+	const char **paths = arena_alloc_array(input->arena, list->n_mapped + 1, sizeof(*paths));
+	int r;
+
+	if (!paths)
+		return -ENOMEM;
+	r = store_paths_of(input->view, list->mapped, list->n_mapped, input->arena, paths);
+	for (size_t i = 0; r == 0 && i < list->n_mapped; i++) {
+		struct unresolved_file *file = &list->files->files[list->file_of[i]];
+
+		file->path = paths[i] ? paths[i] : file->executable->name;
+		if (!file->path)
+			file->path = "";
+	}
+	return r;
 }
 
 static int make_files(const struct unresolved_input *input, const struct leaves *leaves,
@@ -264,25 +285,30 @@ static int make_files(const struct unresolved_input *input, const struct leaves 
 {
 	size_t n_parts = hash_table_count(table);
 	struct part *parts = arena_alloc_array(input->arena, n_parts + 1, sizeof(*parts));
+	struct file_list list = {
+		.files = files,
+		.mapped = arena_alloc_array(input->arena, n_parts + 1, sizeof(*list.mapped)),
+		.file_of = arena_alloc_array(input->arena, n_parts + 1, sizeof(*list.file_of)),
+	};
 	size_t cursor = 0, count = 0, start = 0;
 	void *value;
+	int r;
 
 	files->files = arena_alloc_array(input->arena, n_parts + 1, sizeof(*files->files));
-	if (!parts || !files->files)
+	if (!parts || !files->files || !list.mapped || !list.file_of)
 		return -ENOMEM;
 	while (hash_table_next(table, &cursor, NULL, &value))
 		parts[count++] = *(const struct part *)value;
 	qsort(parts, count, sizeof(*parts), compare_parts);
 	for (size_t i = 1; i <= count; i++) {
-		int r;
-
 		if (i < count && compare_file(&parts[i], &parts[start]) == 0)
 			continue;
-		r = add_file(input, leaves, &parts[start], i - start, files);
-		if (r < 0)
-			return r;
+		add_file(leaves, &parts[start], i - start, &list);
 		start = i;
 	}
+	r = find_paths(input, &list);
+	if (r < 0)
+		return r;
 	qsort(files->files, files->count, sizeof(*files->files), compare_values);
 	return 0;
 }

@@ -157,6 +157,8 @@ static int paths_of(struct store_view *view, const struct store_mapped_file *fil
 	struct fake_store *fake = fake_of(view);
 
 	(void)arena;
+	fake->n_path_calls++;
+	fake->n_paths_read += count;
 	for (size_t i = 0; i < count; i++)
 		ret_paths[i] = path_of(fake, &files[i]);
 	return 0;

@@ -53,6 +53,7 @@ struct fake_store {
 	int fail_with;                       /* negative errno */
 	int known_fails_with;                /* of the operations that only messages use */
 	size_t n_searches;                   /* calls of find_series */
+	size_t n_path_calls, n_paths_read;   /* calls of store_paths_of(), and paths in all */
 };
 
 /* Sets the operations and leaves the arrays unchanged. */

@@ -222,41 +222,96 @@ static int find_any_path(struct sqlite_db *hearth, uint32_t executable, struct a
 	return r < 0 ? r : found;
 }
 
-static int path_of(struct sqlite_db *hearth, const struct store_mapped_file *file,
-		   struct arena *arena, const char **ret_path)
+struct wanted_path {
+	uint64_t process;
+	uint32_t executable;
+	size_t index; /* of the result */
+};
+
+static int compare_wanted(const void *left, const void *right)
+{
+	const struct wanted_path *a = left;
+	const struct wanted_path *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Finds paths of one process with one statement. */
+static int find_paths(struct sqlite_db *hearth, const struct wanted_path *wanted, size_t count,
+		      struct arena *arena, const char **ret_paths)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	if (file->process == 0)
-		return find_any_path(hearth, file->executable, arena, ret_path);
-	r = sqlite_query(hearth, SQL_PROCESS_PATHS, &row, SQL_INT(file->process));
-	if (r <= 0)
-		return r;
-	return codec_find_path(sqlite_blob(row, 0), file->executable, arena, ret_path);
+	r = sqlite_query(hearth, SQL_PROCESS_PATHS, &row, SQL_INT(wanted[0].process));
+	for (size_t i = 0; r > 0 && i < count; i++) {
+		r = codec_find_path(sqlite_blob(row, 0), wanted[i].executable, arena,
+				    &ret_paths[wanted[i].index]);
+		r = r < 0 ? r : 1;
+	}
+	return MIN(r, 0);
+}
+
+static int find_any_paths(struct sqlite_db *hearth, const struct wanted_path *wanted, size_t count,
+			  struct arena *arena, const char **ret_paths)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < count; i++)
+		r = find_any_path(hearth, wanted[i].executable, arena, &ret_paths[wanted[i].index]);
+	return MIN(r, 0);
+}
+
+static int find_wanted_paths(struct sqlite_db *hearth, const struct wanted_path *wanted,
+			     size_t count, struct arena *arena, const char **ret_paths)
+{
+	size_t end;
+	int r = 0;
+
+	for (size_t begin = 0; r == 0 && begin < count; begin = end) {
+		end = begin + 1;
+		while (end < count && wanted[end].process == wanted[begin].process)
+			end++;
+		r = wanted[begin].process == 0
+			    ? find_any_paths(hearth, &wanted[begin], end - begin, arena, ret_paths)
+			    : find_paths(hearth, &wanted[begin], end - begin, arena, ret_paths);
+	}
+	return r;
 }
 
 int read_paths_of(struct connection_set *set, const struct store_mapped_file *files, size_t count,
 		  struct arena *arena, const char **ret_paths)
 {
+	scoped_free struct wanted_path *wanted = calloc(count + 1, sizeof(*wanted));
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
 	int r;
 
-	r = connection_set_hearth(set, &hearth);
-	for (size_t i = 0; r >= 0 && i < count; i++) {
+	if (!wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		wanted[i] = (struct wanted_path){ files[i].process, files[i].executable, i };
 		ret_paths[i] = NULL;
-		r = path_of(hearth, &files[i], arena, &ret_paths[i]);
 	}
-	return MIN(r, 0);
+	qsort(wanted, count, sizeof(*wanted), compare_wanted);
+	r = connection_set_hearth(set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
+	return r < 0 ? r : find_wanted_paths(hearth, wanted, count, arena, ret_paths);
 }
 
 int read_named_frames(struct connection_set *set, const uint64_t *ids, size_t count,
 		      struct arena *arena, const char **ret_names)
 {
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
 	int r;
 
 	r = connection_set_hearth(set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
 	for (size_t i = 0; r >= 0 && i < count; i++) {
 		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 

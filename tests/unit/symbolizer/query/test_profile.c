@@ -92,6 +92,35 @@ static void a_query_without_memory_fails_and_gives_back_what_it_took(void **stat
 	fixture->options.memory = NULL;
 }
 
+static void paths_of_many_processes_are_read_in_one_call(void **state)
+{
+	enum { MANY = 200 };
+	static const struct stack_text stripped[] = {
+		{ 1, STACK_CUT_NONE, "native:stripped:20 native:damaged:10 native:app:1100" },
+	};
+	struct fixture *fixture = *state;
+	static struct store_process many[MANY];
+	static struct store_series many_series[MANY];
+	static struct fake_row many_rows[MANY];
+	scoped(tree_freep) struct tree *tree = NULL;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		many[i] = processes[P_APP];
+		many[i].id = 1000 + i;
+		many_series[i] = series[0];
+		many_series[i].id = i + 1;
+		many_series[i].process = &many[i];
+		many_rows[i] = (struct fake_row){ i + 1, 1, T0, 1 };
+	}
+	FAKE_SET(fixture, series, many_series);
+	set_stacks(fixture, stripped, 1);
+	FAKE_SET(fixture, rows, many_rows);
+	assert_int_equal(query(fixture, &tree), 1);
+	/* Of the two executables without names; main() needs no path. */
+	assert_int_equal(fixture->fake.n_paths_read, 2 * MANY);
+	assert_int_equal(fixture->fake.n_path_calls, 1);
+}
+
 static void stacks_of_all_threads_and_hosts_merge_into_one_tree(void **state)
 {
 	struct fixture *fixture = *state;
@@ -664,6 +693,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_FLEET(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+		WITH_FLEET(paths_of_many_processes_are_read_in_one_call),
 		WITH_FLEET(stacks_of_all_threads_and_hosts_merge_into_one_tree),
 		WITH_FLEET(a_query_without_memory_fails_and_gives_back_what_it_took),
 		WITH_FLEET(a_query_ends_when_its_cancellation_is_requested),

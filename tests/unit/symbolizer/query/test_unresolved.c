@@ -107,6 +107,7 @@ static void sums_equal_those_of_a_profile(void **state)
 	scoped(answer_release) struct answer answer = {};
 
 	assert_int_equal(list_files(fixture, &answer), 1);
+	assert_int_equal(fixture->fake.n_path_calls, 1);
 	assert_int_equal(query(fixture, &tree), 1);
 	assert_int_equal(answer.stats.value_total, fixture->stats.value_total);
 	assert_int_equal(answer.stats.value_unsymbolized, fixture->stats.value_unsymbolized);
