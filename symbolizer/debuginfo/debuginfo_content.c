@@ -128,7 +128,15 @@ static int store_chunks(struct filling *filling, const struct chunk *chunks, siz
 {
 	struct debuginfo_store *store = filling->store;
 	int64_t first = first_chunk_id(filling->content->id) + (int64_t)filling->n_chunks;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	uint64_t bytes = 0;
 	int r;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += chunks[i].content.size;
+	r = debuginfo_check_room(store, bytes, message);
+	if (r < 0)
+		return r;
 
 	debuginfo_write_begin(store);
 	r = sqlite_begin(store->writer);

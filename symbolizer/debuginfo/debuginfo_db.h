@@ -118,6 +118,7 @@ enum file_role {
 	X(SESSION_REMOVE, "DELETE FROM session WHERE name = ?")                                    \
 	X(SESSION_STALE, "SELECT name FROM session WHERE touched_ns < ? LIMIT 1")                  \
 	X(SESSION_COUNT, "SELECT count(*) FROM session")                                           \
+	X(SESSION_BYTES, "SELECT ifnull(sum(size), 0) FROM session")                               \
 	X(MISS_READ, "SELECT failures, not_before_ns FROM miss"                                    \
 		     " WHERE kind = ? AND identity = ? AND what = ? AND path = ?")                 \
 	X(MISS_PUT, "INSERT OR REPLACE INTO miss(kind, identity, what, path, failures,"            \

@@ -53,6 +53,11 @@ int debuginfo_remove_file(struct debuginfo_store *store, int64_t file);
 /* Removes content that no file row names: leftovers of failed or interrupted uploads. */
 int debuginfo_remove_unused(struct debuginfo_store *store);
 
+/* ---- debuginfo_room.c ------------------------------------------------------------------------ */
+
+/* The part of @free_bytes that uploads may use; the rest is for samples. */
+uint64_t debuginfo_usable_bytes(uint64_t disk_bytes, uint64_t free_bytes);
+
 /* ---- debuginfo_quota.c ---------------------------------------------------------------------- */
 
 /* Evicts files after @file was stored. -EDQUOT: @file itself was evicted. */

@@ -209,6 +209,54 @@ static int begin_session(struct debuginfo_store *store, struct debuginfo_session
 	return r < 0 ? r : 1;
 }
 
+/* Removes the row first: a file without a row is removed at the next start. */
+static int forget_session(struct debuginfo_store *store, const char *name)
+{
+	scoped_free char *path = NULL;
+	int r;
+
+	debuginfo_write_begin(store);
+	r = sqlite_run(store->writer, SQL_SESSION_REMOVE, SQL_TEXT(name));
+	debuginfo_write_end(store);
+	if (r == 0 && session_path(store, name, &path) == 0)
+		(void)unlink(path);
+	return r;
+}
+
+/* The bytes that all unfinished uploads have received. */
+static uint64_t received_bytes(const struct debuginfo_store *store)
+{
+	DIR *folder = opendir(store->folder);
+	const struct dirent *entry;
+	struct stat status;
+	uint64_t bytes = 0;
+
+	if (!folder)
+		return 0;
+	while ((entry = readdir(folder)))
+		if (strncmp(entry->d_name, SESSION_PREFIX, strlen(SESSION_PREFIX)) == 0 &&
+		    fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)status.st_size;
+	(void)closedir(folder);
+	return bytes;
+}
+
+/* Whether the disk has room for what all unfinished uploads, also the new one, announced. */
+static int check_room_of_all(struct debuginfo_store *store, char *message)
+{
+	uint64_t received = received_bytes(store);
+	uint64_t announced = 0;
+	int r;
+
+	debuginfo_write_begin(store);
+	r = debuginfo_db_number(store->writer, SQL_SESSION_BYTES, &announced);
+	debuginfo_write_end(store);
+	if (r < 0)
+		return r;
+	return debuginfo_check_room(store, announced > received ? announced - received : 0,
+				    message);
+}
+
 int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_session *session,
 			    char ret_message[DEBUGINFO_MESSAGE_SIZE])
 {
@@ -228,9 +276,12 @@ int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_sess
 	debuginfo_write_end(store);
 	if (r > 0)
 		r = measure(store, session) < 0 ? -EIO : 1;
-	if (r > 0 &&
-	    debuginfo_check_room(store, session->size_bytes - session->offset, ret_message) < 0)
+	if (r > 0 && check_room_of_all(store, ret_message) < 0) {
+		/* Otherwise the bytes that never arrive would be reserved for a day. */
+		if (session->offset == 0)
+			(void)forget_session(store, session->name);
 		r = -ENOSPC;
+	}
 	if (r < 0 && ret_message[0] == '\0')
 		return debuginfo_fail_errno(ret_message, r, "cannot begin the upload");
 	return r;
@@ -257,20 +308,6 @@ static void leave_session(struct debuginfo_store *store, const char *name)
 	(void)pthread_mutex_lock(&store->session_lock);
 	(void)hash_table_remove(store->sessions_in_use, key);
 	(void)pthread_mutex_unlock(&store->session_lock);
-}
-
-/* Removes the row first: a file without a row is removed at the next start. */
-static int forget_session(struct debuginfo_store *store, const char *name)
-{
-	scoped_free char *path = NULL;
-	int r;
-
-	debuginfo_write_begin(store);
-	r = sqlite_run(store->writer, SQL_SESSION_REMOVE, SQL_TEXT(name));
-	debuginfo_write_end(store);
-	if (r == 0 && session_path(store, name, &path) == 0)
-		(void)unlink(path);
-	return r;
 }
 
 int debuginfo_session_remove(struct debuginfo_store *store, const char *name)
@@ -366,6 +403,9 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 		refuse_first_bytes(piece);
 		return r;
 	}
+	r = debuginfo_check_room(piece->store, data.size, ret_message);
+	if (r < 0)
+		return r;
 	r = write_all(piece->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -75,22 +74,6 @@ struct debuginfo_upload *debuginfo_upload_free(struct debuginfo_upload *upload)
 	return NULL;
 }
 
-int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
-			 char ret_message[DEBUGINFO_MESSAGE_SIZE])
-{
-	struct statvfs status;
-	uint64_t left;
-
-	if (statvfs(store->folder, &status) < 0)
-		return 0;
-	left = (uint64_t)status.f_bavail * status.f_frsize;
-	if (bytes <= left)
-		return 0;
-	return debuginfo_fail(ret_message, -ENOSPC,
-			      "no space: the file has %llu MiB, and the data folder %llu MiB left",
-			      (unsigned long long)(bytes / MIB), (unsigned long long)(left / MIB));
-}
-
 int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view data,
 			    char ret_message[DEBUGINFO_MESSAGE_SIZE])
 {
@@ -106,6 +89,9 @@ int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view d
 		debuginfo_refused(upload->store, &arrival->id);
 		return r;
 	}
+	r = debuginfo_check_room(upload->store, data.size, ret_message);
+	if (r < 0)
+		return r;
 	r = write_all(arrival->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

@@ -3,6 +3,7 @@
  * Crashes, damaged files, full disks, and a second server on the same folder.
  */
 
+#include "symbolizer/debuginfo/debuginfo_private.h"
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
 #include <sys/mount.h>
@@ -152,6 +153,48 @@ static void on_a_full_disk_uploads_fail_and_stored_files_are_kept(void **state)
 	assert_ok(umount2(folder, MNT_DETACH));
 }
 
+static int begin_session(struct debuginfo_store *store, uint8_t number, uint64_t size_bytes)
+{
+	struct debuginfo_session session = {
+		.id = sample_identity(),
+		.origin = DEBUGINFO_FROM_PIPELINE,
+		.size_bytes = size_bytes,
+		.sha256 = { number },
+	};
+	char message[DEBUGINFO_MESSAGE_SIZE];
+
+	return debuginfo_session_begin(store, &session, message);
+}
+
+/* The limit holds for the sum of the announced sizes, although no byte has arrived. */
+static void uploads_reserve_their_announced_size(void **state)
+{
+	const char *folder = *state;
+	struct debuginfo_store *store;
+
+	if (geteuid() != 0 || mount("none", folder, "tmpfs", 0, "size=32m") < 0) {
+		print_message("needs root to mount a small file system\n");
+		skip();
+	}
+	store = open_debuginfo_at(folder, &system_clock);
+	assert_int_equal(begin_session(store, 1, 20 * MIB), 1);
+	assert_errno(begin_session(store, 2, 20 * MIB), -ENOSPC);
+	/* The refused upload reserves nothing, and the first one may continue. */
+	assert_int_equal(begin_session(store, 3, 5 * MIB), 1);
+	assert_int_equal(begin_session(store, 1, 20 * MIB), 1);
+	(void)debuginfo_store_free(store);
+	assert_ok(umount2(folder, MNT_DETACH));
+}
+
+static void uploads_leave_free_space_to_samples(void **state)
+{
+	(void)state;
+	assert_int_equal(debuginfo_usable_bytes(20 * GIB, 3 * GIB), 2 * GIB);
+	assert_int_equal(debuginfo_usable_bytes(20 * GIB, GIB), 0);
+	assert_int_equal(debuginfo_usable_bytes(20 * GIB, 0), 0);
+	assert_int_equal(debuginfo_usable_bytes(4096 * GIB, 1000 * GIB), 996 * GIB);
+}
+
 static void a_second_server_cannot_open_the_folder(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store =
@@ -170,6 +213,8 @@ int main(void)
 		IN_FOLDER(a_damaged_file_is_an_error_and_can_be_uploaded_again),
 		IN_FOLDER(a_lookup_error_after_the_commit_does_not_undo_it),
 		IN_FOLDER(on_a_full_disk_uploads_fail_and_stored_files_are_kept),
+		IN_FOLDER(uploads_reserve_their_announced_size),
+		cmocka_unit_test(uploads_leave_free_space_to_samples),
 		IN_FOLDER(a_second_server_cannot_open_the_folder),
 	};
 
