@@ -29,7 +29,7 @@
 #define MAX_ERROR_BYTES (8 * KIB)
 
 /* For the KILL QUERY of a query that nobody waits for any more. */
-#define KILL_TIMEOUT_NS (2 * NSEC_PER_SEC)
+#define KILL_TIMEOUT_NS (10 * NSEC_PER_SEC)
 
 /* Characters of the query in messages. */
 #define SHOWN_QUERY_LENGTH 100
