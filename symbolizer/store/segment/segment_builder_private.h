@@ -28,3 +28,10 @@ static inline bool keeps_equal_rows(enum segment_table table)
 {
 	return table == SEGMENT_ROW || table == SEGMENT_TOTAL;
 }
+
+/*
+ * Sorts rows of samples: puts them in order of the series by counting, then sorts those of each
+ * series, which usually are in order of time already. @rows has room for all rows of the table; it
+ * gets their indexes in the new order. 0 or -ENOMEM.
+ */
+int segment_sort_samples(const struct builder_table *table, size_t n_series, uint32_t *rows);

@@ -63,11 +63,7 @@ static void sort_by_columns(const struct builder_table *table, uint32_t *rows)
 		qsort_r(rows, table->count, sizeof(*rows), compare_rows, &sort);
 }
 
-/*
- * Sorts rows of samples: puts them in order of the series by counting, then sorts those of each
- * series, which usually are in order of time already.
- */
-static int sort_samples(const struct builder_table *table, size_t n_series, uint32_t *rows)
+int segment_sort_samples(const struct builder_table *table, size_t n_series, uint32_t *rows)
 {
 	struct row_sort sort = { .values = table->values.items,
 				 .n_columns = table->layout.n_columns };
@@ -189,8 +185,9 @@ static int sort_table(struct finish *finish, enum segment_table id)
 		r = sort_nodes(table, order->old_row);
 		break;
 	case SEGMENT_ROW:
-		r = sort_samples(table, segment_builder_count(finish->builder, SEGMENT_SERIES),
-				 order->old_row);
+		r = segment_sort_samples(table,
+					 segment_builder_count(finish->builder, SEGMENT_SERIES),
+					 order->old_row);
 		break;
 	default:
 		break;
