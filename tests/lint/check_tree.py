@@ -67,6 +67,8 @@ MAY_INCLUDE = {
     "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
     "symbolizer/store/segment_db": ["symbolizer/store/head", "symbolizer/store/segment", "symbolizer/store/store.h",
                                     "symbolizer/sqlite", "common"],
+    "symbolizer/store/segment_view": ["symbolizer/store/segment", "symbolizer/store/store_view.h",
+                                      "symbolizer/store/sum_table.h", "common"],
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/store/clickhouse": ["symbolizer/store", "common"],
     "symbolizer/flame": ["common"],

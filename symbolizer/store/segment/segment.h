@@ -71,9 +71,17 @@ enum segment_column {
 	SEGMENT_COLUMN_COUNT,
 };
 
+_Static_assert(SEGMENT_COLUMN_COUNT <= 64, "a set of columns is a u64");
+
 /* Sets of tables. */
 #define SEGMENT_SET(table) (1u << (table))
 #define SEGMENT_ALL        (SEGMENT_SET(SEGMENT_TABLE_COUNT) - 1)
+
+/*
+ * A set with one column. TEXT_END stands for the texts too. NODE_FRAME needs NODE_PARENT in the
+ * same set.
+ */
+#define SEGMENT_COLUMN_SET(column) (UINT64_C(1) << (column))
 
 /*
  * A decoded segment.
@@ -112,6 +120,10 @@ int segment_encode(const struct segment *segment, struct segment_codec *codec, s
  */
 int segment_decode(struct bytes_view in, unsigned int tables, struct segment_codec *codec,
 		   struct arena *arena, struct segment *ret_segment);
+
+/* Like segment_decode(), but decodes only the columns of the set @columns. */
+int segment_decode_columns(struct bytes_view in, uint64_t columns, struct segment_codec *codec,
+			   struct arena *arena, struct segment *ret_segment);
 
 /*
  * Measures the bytes that each column takes, without decoding it. ret_text_bytes is the share of

@@ -315,8 +315,8 @@ static int open_header(struct bytes_view in, struct open_segment *ret_open)
 	return find_payload(ret_open->header, &ret_open->payload);
 }
 
-int segment_decode(struct bytes_view in, unsigned int tables, struct segment_codec *codec,
-		   struct arena *arena, struct segment *ret_segment)
+int segment_decode_columns(struct bytes_view in, uint64_t columns, struct segment_codec *codec,
+			   struct arena *arena, struct segment *ret_segment)
 {
 	struct segment segment = {};
 	struct open_segment open = { .codec = codec, .arena = arena, .segment = &segment };
@@ -325,12 +325,24 @@ int segment_decode(struct bytes_view in, unsigned int tables, struct segment_cod
 	codec->plane.ceiling = SIZE_MAX;
 	r = open_header(in, &open);
 	for (unsigned int i = 0; i < SEGMENT_COLUMN_COUNT && r == 0; i++)
-		r = decode_column(&open, i, tables & SEGMENT_SET(segment_columns[i].table));
+		r = decode_column(&open, i, columns & SEGMENT_COLUMN_SET(i));
 	if (r == 0)
-		r = decode_texts(&open, tables & SEGMENT_SET(SEGMENT_TEXT));
+		r = decode_texts(&open, columns & SEGMENT_COLUMN_SET(TEXT_END));
 	if (r == 0)
 		*ret_segment = segment;
 	return r;
+}
+
+int segment_decode(struct bytes_view in, unsigned int tables, struct segment_codec *codec,
+		   struct arena *arena, struct segment *ret_segment)
+{
+	uint64_t columns = 0;
+
+	for (unsigned int i = 0; i < SEGMENT_COLUMN_COUNT; i++) {
+		if (tables & SEGMENT_SET(segment_columns[i].table))
+			columns |= SEGMENT_COLUMN_SET(i);
+	}
+	return segment_decode_columns(in, columns, codec, arena, ret_segment);
 }
 
 int segment_measure(struct bytes_view in, size_t ret_column_bytes[SEGMENT_COLUMN_COUNT],

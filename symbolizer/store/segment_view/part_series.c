@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part gives the ID and the range of time of each of its series once. All later questions use
+ * these, so that parts without a selected series are not decoded again.
+ */
+
+#include "symbolizer/store/segment_view/part_rows.h"
+#include "symbolizer/store/segment_view/segment_view_private.h"
+
+#include <string.h>
+
+#define DEFINITION_TABLES                                                                          \
+	(SEGMENT_SET(SEGMENT_TEXT) | SEGMENT_SET(SEGMENT_LABEL) | SEGMENT_SET(SEGMENT_HOST) |      \
+	 SEGMENT_SET(SEGMENT_OBJECT) | SEGMENT_SET(SEGMENT_PATH) | SEGMENT_SET(SEGMENT_PROCESS) |  \
+	 SEGMENT_SET(SEGMENT_SERIES))
+
+/* Event types are identified by their names. */
+static int find_event(struct segment_view *view, string_id name, string_id unit, uint64_t kind,
+		      uint32_t *ret_index)
+{
+	const char *text = view_text(view, name);
+	const struct event_type_info *known = event_type_info(event_type_from_name(text));
+	struct event_type_info *info;
+
+	for (size_t i = 0; i < view->events.count; i++) {
+		if (strcmp(view->events.items[i]->name, text) == 0) {
+			*ret_index = (uint32_t)i;
+			return 0;
+		}
+	}
+	if (kind == 0 || kind >= EVENT_VALUE_KIND_END || view->events.count >= VIEW_MAX_EVENT_TYPES)
+		return -EBADMSG;
+	*ret_index = (uint32_t)view->events.count;
+	if (known)
+		return vec_push(&view->events, known);
+	info = arena_alloc(view->arena, sizeof(*info));
+	if (!info)
+		return -ENOMEM;
+	*info = (struct event_type_info){
+		.type = (enum event_type)(EVENT_FIRST_STORED + view->events.count),
+		.name = text,
+		.unit = view_text(view, unit),
+		.kind = (enum event_value_kind)kind,
+	};
+	return vec_push(&view->events, info);
+}
+
+static int add_head(struct segment_view *view, const struct view_head *head, uint32_t *ret_id)
+{
+	const uint32_t words[] = { head->service, head->event };
+	int r = vec_reserve(&view->heads, 1);
+
+	if (r == 0)
+		r = tuple_table_add(&view->head_ids, words, ret_id);
+	if (r > 0)
+		view->heads.items[view->heads.count++] = *head;
+	return MIN(r, 0);
+}
+
+/* 1; 0: another tenant; -EBADMSG; -ENOMEM. */
+static int translate_head(struct translation *translation, struct view_part *part)
+{
+	const uint64_t *const *column = translation->segment->column;
+	const char *tenant = translation->view->options.store.tenant;
+	struct bytes_view text = segment_text(translation->segment, column[HEAD_TENANT][0]);
+	string_id event, unit;
+	struct view_head head = {};
+	int r;
+
+	if (column[HEAD_KIND][0] > SEGMENT_ROLLUP)
+		return -EBADMSG;
+	part->is_rollup = column[HEAD_KIND][0] == SEGMENT_ROLLUP;
+	part->is_read = true;
+	if (text.size != strlen(tenant) || memcmp(text.data, tenant, text.size) != 0)
+		return 0;
+	r = translate_text(translation, column[HEAD_SERVICE][0], &head.service);
+	if (r == 0)
+		r = translate_text(translation, column[HEAD_EVENT][0], &event);
+	if (r == 0)
+		r = translate_text(translation, column[HEAD_UNIT][0], &unit);
+	if (r == 0)
+		r = find_event(translation->view, event, unit, column[HEAD_EVENT_KIND][0],
+			       &head.event);
+	if (r == 0)
+		r = add_head(translation->view, &head, &part->head);
+	return r < 0 ? r : 1;
+}
+
+int view_read_head(struct segment_view *view, struct view_part *part)
+{
+	struct translation translation;
+	struct segment segment;
+	int r;
+
+	if (part->is_read || part->is_damaged)
+		return part->head && !part->is_damaged;
+	r = view_load(view, part, VIEW_HEAD_COLUMNS, &segment);
+	if (r <= 0)
+		return r;
+	r = translation_init(&translation, view, part, &segment, SEGMENT_SET(SEGMENT_TEXT));
+	if (r == 0)
+		r = view_check(view, part, translate_head(&translation, part));
+	return r;
+}
+
+/* @words: see segment_view.series. */
+static int translate_series(struct translation *translation, uint64_t row, uint32_t event,
+			    uint32_t words[8])
+{
+	const uint64_t *const *column = translation->segment->column;
+	uint64_t period = column[SERIES_PERIOD_NS][row], labels = column[SERIES_LABELS][row];
+	int r;
+
+	if (column[SERIES_TID][row] > UINT32_MAX || column[SERIES_CPU_PLUS_ONE][row] > INT32_MAX)
+		return -EBADMSG;
+	words[1] = (uint32_t)column[SERIES_TID][row];
+	words[3] = (uint32_t)column[SERIES_CPU_PLUS_ONE][row];
+	words[4] = (uint32_t)period;
+	words[5] = (uint32_t)(period >> 32);
+	words[6] = labels ? translation->labels[labels - 1] : 0;
+	words[7] = event;
+	r = translate_process(translation, column[SERIES_PROCESS][row], &words[0]);
+	return r < 0 ? r : translate_text(translation, column[SERIES_THREAD_NAME][row], &words[2]);
+}
+
+/* Sets the range of time of each series. Rows of a series are sorted by time. */
+static void find_slots(const struct segment *segment, struct part_series *series, size_t n_series)
+{
+	const uint64_t *of_row = segment->column[ROW_SERIES], *slots = segment->column[ROW_SLOT];
+	size_t n_rows = segment->count[SEGMENT_ROW];
+	size_t row = rows_lower_bound(of_row, 0, n_rows, 1);
+
+	for (size_t i = 0; i < n_series && row < n_rows; i++) {
+		size_t end = rows_lower_bound(of_row, row, n_rows, i + 2);
+
+		if (end > row) {
+			series[i].first_slot = slots[row];
+			series[i].last_slot = slots[end - 1];
+		}
+		row = end;
+	}
+}
+
+static void find_slots_of_totals(const struct segment *segment, struct part_series *series)
+{
+	const uint64_t *const *column = segment->column;
+
+	for (size_t i = 0; i < segment->count[SEGMENT_TOTAL]; i++) {
+		struct part_series *of = &series[column[TOTAL_SERIES][i]];
+
+		of->first_slot = MIN(of->first_slot, column[TOTAL_FIRST_SLOT][i]);
+		of->last_slot = MAX(of->last_slot, column[TOTAL_LAST_SLOT][i]);
+	}
+}
+
+static int translate_all_series(struct translation *translation, struct view_part *part)
+{
+	const struct segment *segment = translation->segment;
+	struct segment_view *view = translation->view;
+	size_t count = segment->count[SEGMENT_SERIES];
+	struct part_series *series = arena_alloc_array(view->arena, count, sizeof(*series));
+	uint32_t words[8];
+	int r = series ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = translate_labels(translation);
+	if (r == 0)
+		r = translate_paths(translation);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		series[i].first_slot = UINT64_MAX;
+		r = translate_series(translation, i, view->heads.items[part->head - 1].event,
+				     words);
+		if (r == 0)
+			r = tuple_table_add(&view->series, words, &series[i].id);
+	}
+	if (r < 0)
+		return r;
+	if (part->is_rollup)
+		find_slots_of_totals(segment, series);
+	else
+		find_slots(segment, series, count);
+	part->series = series;
+	part->n_series = count;
+	return 0;
+}
+
+int view_read_series(struct segment_view *view, struct view_part *part)
+{
+	uint64_t columns = view_columns(DEFINITION_TABLES);
+	struct translation translation;
+	struct segment segment;
+	int r;
+
+	if (part->series && !part->is_damaged)
+		return 1;
+	r = view_read_head(view, part);
+	if (r <= 0)
+		return r;
+	columns |= part->is_rollup ? view_columns(SEGMENT_SET(SEGMENT_TOTAL))
+				   : SEGMENT_COLUMN_SET(ROW_SERIES) | SEGMENT_COLUMN_SET(ROW_SLOT);
+	r = view_load(view, part, columns, &segment);
+	if (r <= 0)
+		return r;
+	r = translation_init(&translation, view, part, &segment, DEFINITION_TABLES);
+	if (r == 0)
+		r = view_check(view, part, translate_all_series(&translation, part));
+	if (r == 0)
+		r = view_account(view);
+	return r < 0 ? r : !part->is_damaged;
+}
