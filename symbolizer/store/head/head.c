@@ -38,7 +38,7 @@ struct head {
 	struct hash_table *agents; /* struct agent_key -> struct agent_entry */
 	struct hash_table *lanes;  /* struct segment_key -> struct lane */
 	struct string_table *names;
-	uint64_t n_batches, n_agents;
+	uint64_t n_batches, n_agents, n_lanes;
 };
 
 /*
@@ -293,7 +293,8 @@ static int add_head_row(struct head *head, const struct segment_key *key, struct
 
 static int find_lane(struct head *head, const struct segment_key *key, struct lane **ret_lane)
 {
-	struct lane lane = { .end_slot = (key->range + 1) * head->options.slots_per_segment };
+	struct lane lane = { .end_slot = (key->range + 1) * head->options.slots_per_segment,
+			     .id = head->n_lanes + 1 };
 	struct lane *found = hash_table_find(head->lanes, key);
 	int r;
 
@@ -313,6 +314,7 @@ static int find_lane(struct head *head, const struct segment_key *key, struct la
 		return r;
 	}
 	*found = lane;
+	head->n_lanes++;
 	*ret_lane = found;
 	return 0;
 }
@@ -491,4 +493,50 @@ bool head_is_full(const struct head *head)
 		if (lane_is_full(lane))
 			return true;
 	return false;
+}
+
+/* Whether an ID names @text; NULL: any text. */
+static bool is_named(const struct head *head, string_id id, const char *text)
+{
+	return !text || strcmp(string_table_text(head->names, id), text) == 0;
+}
+
+int head_list(const struct head *head, const char *tenant, const char *service,
+	      const uint64_t range[2], struct arena *arena, struct head_segment **ret_segments,
+	      size_t *ret_count)
+{
+	struct head_segment *segments =
+		arena_alloc_array(arena, hash_table_count(head->lanes), sizeof(*segments));
+	const struct segment_key *key;
+	struct lane *lane;
+	size_t cursor = 0, count = 0;
+
+	if (!segments)
+		return -ENOMEM;
+	while (hash_table_next(head->lanes, &cursor, (const void **)&key, (void **)&lane)) {
+		uint64_t first_slot = key->range * head->options.slots_per_segment;
+
+		if (first_slot >= range[1] || lane->end_slot <= range[0] ||
+		    !is_named(head, key->tenant, tenant) || !is_named(head, key->service, service))
+			continue;
+		segments[count++] = (struct head_segment){ .id = lane->id,
+							   .first_slot = first_slot,
+							   .end_slot = lane->end_slot,
+							   .builder = lane->builder };
+	}
+	*ret_segments = segments;
+	*ret_count = count;
+	return 0;
+}
+
+const struct segment_builder *head_find(const struct head *head, uint64_t id)
+{
+	struct lane *lane;
+	size_t cursor = 0;
+
+	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane)) {
+		if (lane->id == id)
+			return lane->builder;
+	}
+	return NULL;
 }

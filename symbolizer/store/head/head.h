@@ -69,4 +69,26 @@ int head_take(struct head *head, uint64_t before_slot, struct segment_builder **
 
 size_t head_bytes(const struct head *head);
 
+/* A segment in memory, of which a reader can make a snapshot (segment_snapshot.h). */
+struct head_segment {
+	uint64_t id; /* no two segments of a head have the same */
+	uint64_t first_slot, end_slot;
+	const struct segment_builder *builder; /* valid until the head is changed */
+};
+
+/*
+ * Lists the segments of a tenant that have slots in [from_slot, to_slot). @service NULL: of all
+ * services. ret_segments[*ret_count] is in @arena. 0 or -ENOMEM.
+ *
+ * A reader begins the snapshots of all segments that it needs under one lock, so that they are of
+ * one moment. It copies the pieces later, each under the lock, and gets the builder by
+ * head_find() each time.
+ */
+int head_list(const struct head *head, const char *tenant, const char *service,
+	      const uint64_t range[2], struct arena *arena, struct head_segment **ret_segments,
+	      size_t *ret_count);
+
+/* NULL: the segment was taken, so that the reader has to begin again. */
+const struct segment_builder *head_find(const struct head *head, uint64_t id);
+
 DEFINE_SCOPED(struct head *, head_free);

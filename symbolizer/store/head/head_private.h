@@ -19,6 +19,7 @@ struct lane {
 	struct segment_builder *builder;
 	struct hash_table *rows; /* struct lane_key -> row + 1 */
 	uint64_t end_slot;
+	uint64_t id; /* no two lanes of a head have the same */
 
 	/* Adjacent frames mostly have the same object: its last row, plus one. */
 	struct lane_key last_object;

@@ -431,6 +431,61 @@ static void rows_of_empty_definitions_are_left_out(void **state)
 	assert_int_equal(take_before(fixture, UINT64_MAX).n_rows, 2);
 }
 
+/* Lists the segments, and returns the number of them. */
+static size_t list(struct fixture *fixture, const char *tenant, const char *service,
+		   const uint64_t range[2], struct head_segment **ret_segments)
+{
+	size_t count;
+
+	assert_ok(head_list(fixture->head, tenant, service, range, fixture->arena, ret_segments,
+			    &count));
+	return count;
+}
+
+static void segments_in_memory_are_listed_by_tenant_service_and_time(void **state)
+{
+	static const uint64_t all[2] = { 0, UINT64_MAX };
+	static const uint64_t first[2] = { START, START + 1 };
+	static const uint64_t before[2] = { 0, START };
+	struct fixture *fixture = *state;
+	struct head_segment *segments;
+	struct small small;
+
+	make_small(&small, 1);
+	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
+	assert_int_equal(list(fixture, "default", NULL, all, &segments), 2);
+	assert_int_equal(list(fixture, "default", NULL, before, &segments), 0);
+	assert_int_equal(list(fixture, "default", "nothing", all, &segments), 0);
+	assert_int_equal(list(fixture, "other", NULL, all, &segments), 0);
+	assert_int_equal(list(fixture, "default", "db", all, &segments), 1);
+	assert_int_equal(segments[0].first_slot, START + RANGE);
+	assert_int_equal(segments[0].end_slot, START + 2 * RANGE);
+	assert_int_equal(list(fixture, "default", NULL, first, &segments), 1);
+	assert_int_equal(segment_builder_count(segments[0].builder, SEGMENT_ROW), 2);
+}
+
+static void a_segment_is_found_until_it_is_taken(void **state)
+{
+	static const uint64_t all[2] = { 0, UINT64_MAX };
+	struct fixture *fixture = *state;
+	struct head_segment *segments;
+	struct segment_builder *taken;
+	struct small small;
+
+	make_small(&small, 1);
+	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
+	assert_int_equal(list(fixture, "default", "web", all, &segments), 1);
+	assert_ptr_equal(head_find(fixture->head, segments[0].id), segments[0].builder);
+	assert_int_equal(head_take(fixture->head, START + RANGE, &taken), 1);
+	assert_null(head_find(fixture->head, segments[0].id));
+	(void)segment_builder_free(taken);
+	/* Rows of a later batch are in a segment with another ID. */
+	make_rows_only(&small, 1);
+	small.batch.sequence = 1;
+	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
+	assert_null(head_find(fixture->head, segments[0].id));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -452,6 +507,10 @@ int main(void)
 						setup_two_agents, teardown),
 		TEST(code_objects_event_types_and_labels_are_kept),
 		TEST(rows_of_empty_definitions_are_left_out),
+		cmocka_unit_test_setup_teardown(
+			segments_in_memory_are_listed_by_tenant_service_and_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_segment_is_found_until_it_is_taken, setup,
+						teardown),
 	};
 #undef TEST
 
