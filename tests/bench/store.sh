@@ -33,3 +33,5 @@ need_captures services light build
 measure_store services store.
 measure_store light store.light_
 measure_store build store.build_
+# Queries over segments with random samples.
+"$HEARTH_BUILD/bin/segment_view_bench" --prefix store.view_
