@@ -119,6 +119,8 @@ static int prepare_reading(struct sqlite_db *db)
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r = sqlite_db_run(db, "PRAGMA query_only=1;");
 
+	/* The file may be removed meanwhile: closing must not delete the WAL by its name. */
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	if (r == 0)
 		r = sqlite_query_values(db, DAY_SQL_FORMAT, NULL, 0, &row);
 	if (r <= 0 || sqlite3_column_int(row, 0) == 0)
@@ -142,6 +144,11 @@ static int prepare_writing(struct sqlite_db *db)
 	return 1;
 }
 
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
 int day_file_open(const char *folder, segment_day day, enum day_file_mode mode,
 		  struct sqlite_db **ret_db)
 {
@@ -154,11 +161,14 @@ int day_file_open(const char *folder, segment_day day, enum day_file_mode mode,
 		return -ENOMEM;
 	if (mode == DAY_FILE_CREATE)
 		flags |= SQLITE_OPEN_CREATE;
-	else if (access(path, F_OK) < 0 && errno == ENOENT)
+	else if (!exists(path))
 		return 0;
 	r = sqlite_db_open(path, flags, day_statements, DAY_FILE_STATEMENT_COUNT, &db);
 	if (r == 0)
 		r = mode == DAY_FILE_READ ? prepare_reading(db) : prepare_writing(db);
+	/* It was removed meanwhile. */
+	if (r < 0 && mode == DAY_FILE_READ && !exists(path))
+		return 0;
 	if (r > 0)
 		*ret_db = take_ptr(db);
 	return r;

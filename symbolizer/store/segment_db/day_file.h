@@ -9,7 +9,6 @@
  * removed file frees its space when the last of them ends.
  */
 
-#include "common/limits.h"
 #include "common/vec.h"
 #include "symbolizer/sqlite/sqlite_db.h"
 #include "symbolizer/store/segment_db/segment_info.h"
@@ -21,9 +20,6 @@ enum day_file_statement {
 #undef X
 		DAY_FILE_STATEMENT_COUNT,
 };
-
-#define SEGMENT_SLOTS_PER_DAY  (24 * 3600 * NSEC_PER_SEC / SLOT_NS)
-#define SEGMENT_SLOTS_PER_HOUR (SEGMENT_SLOTS_PER_DAY / 24)
 
 /* Days since 1970-01-01 (UTC). */
 typedef uint32_t segment_day;

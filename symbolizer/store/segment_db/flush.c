@@ -159,6 +159,9 @@ int flush_write_days(struct segment_db *db, uint64_t now_wall_ns)
 		for (end = first; end < flush->segments.count; end++)
 			if (flush->segments.items[end].day != day)
 				break;
+		/* Rows of late batches, which would bring a removed day back. */
+		if (day < db->oldest_day)
+			continue;
 		r = write_day(db, first, end);
 		if (r == -EUCLEAN && day_file_set_aside(db->folder, day, now_wall_ns) == 0)
 			r = write_day(db, first, end);
@@ -388,7 +391,7 @@ static int encode_flush(struct segment_db *db)
 	return r;
 }
 
-static int flush_all(struct segment_db *db, uint64_t now_wall_ns)
+int flush_all(struct segment_db *db, uint64_t now_wall_ns)
 {
 	int r = 0;
 

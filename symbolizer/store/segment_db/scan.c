@@ -118,14 +118,16 @@ static int find_all(struct scan *scan)
 {
 	const struct segment_db_query *query = scan->query;
 	scoped(segment_days_release) struct segment_days days = {};
+	const segment_day oldest = segment_db_oldest_day(scan->db);
 	int r = day_files_list(scan->db->folder, &days);
 
 	for (size_t i = 0; i < days.count && r == 0; i++) {
 		uint64_t first = days.items[i] * (uint64_t)SEGMENT_SLOTS_PER_DAY;
 
-		if (first >= query->to_slot || first + SEGMENT_SLOTS_PER_DAY <= query->from_slot)
+		if (days.items[i] < oldest || first >= query->to_slot ||
+		    first + SEGMENT_SLOTS_PER_DAY <= query->from_slot)
 			continue;
-		if (query->cancel && cancel_is_requested(query->cancel))
+		if (cancel_is_requested(query->cancel))
 			return -ECANCELED;
 		r = find_in_day(scan, days.items[i]);
 		if (r == -EUCLEAN) {
@@ -148,42 +150,10 @@ static int begin(struct scan *scan)
 	return r;
 }
 
-static uint64_t hour_of(const struct segment_info *info)
-{
-	return info->first_slot / SEGMENT_SLOTS_PER_HOUR;
-}
-
-/* Orders by what a roll-up is made of, roll-ups first. */
 static int compare_found(const void *a, const void *b)
 {
-	const struct segment_info *left = &((const struct found_segment *)a)->info;
-	const struct segment_info *right = &((const struct found_segment *)b)->info;
-	int order = strcmp(left->tenant, right->tenant);
-
-	if (order == 0)
-		order = strcmp(left->service, right->service);
-	if (order == 0)
-		order = strcmp(left->event, right->event);
-	if (order == 0)
-		order = strcmp(left->unit, right->unit);
-	if (order == 0)
-		order = (left->event_kind > right->event_kind) -
-			(left->event_kind < right->event_kind);
-	if (order == 0)
-		order = (hour_of(left) > hour_of(right)) - (hour_of(left) < hour_of(right));
-	if (order == 0)
-		order = (left->kind < right->kind) - (left->kind > right->kind);
-	if (order == 0)
-		order = (left->id > right->id) - (left->id < right->id);
-	return order;
-}
-
-static bool is_same_hour(const struct segment_info *a, const struct segment_info *b)
-{
-	struct segment_info b_as_a = *b;
-
-	b_as_a.kind = a->kind;
-	return hour_of(a) == hour_of(b) && segment_info_same_head(a, &b_as_a);
+	return segment_info_order(&((const struct found_segment *)a)->info,
+				  &((const struct found_segment *)b)->info);
 }
 
 static int visit(struct scan *scan, const struct found_segment *found, struct bytes *content,
@@ -192,7 +162,7 @@ static int visit(struct scan *scan, const struct found_segment *found, struct by
 	const struct segment_db_query *query = scan->query;
 	int r = 0;
 
-	if (query->cancel && cancel_is_requested(query->cancel))
+	if (cancel_is_requested(query->cancel))
 		return -ECANCELED;
 	/* Samples may end before the range: from_slot was rounded down for roll-ups. */
 	if (found->info.kind == SEGMENT_SAMPLES && found->info.last_slot < query->from_slot)
@@ -211,7 +181,7 @@ static int visit(struct scan *scan, const struct found_segment *found, struct by
 static bool can_use_rollups(const struct scan *scan, size_t first, size_t samples, size_t end)
 {
 	const struct found_segment *found = scan->found.items;
-	uint64_t start = hour_of(&found[first].info) * SEGMENT_SLOTS_PER_HOUR;
+	uint64_t start = segment_info_hour(&found[first].info) * SEGMENT_SLOTS_PER_HOUR;
 
 	if (first == samples || start < scan->query->from_slot ||
 	    start + SEGMENT_SLOTS_PER_HOUR > scan->query->to_slot)
@@ -230,7 +200,8 @@ static ssize_t visit_hour(struct scan *scan, size_t first, struct bytes *content
 	size_t samples = first, end = first;
 	bool use_rollups;
 
-	while (end < scan->found.count && is_same_hour(&found[first].info, &found[end].info)) {
+	while (end < scan->found.count &&
+	       segment_info_same_hour(&found[first].info, &found[end].info)) {
 		samples += found[end].info.kind == SEGMENT_ROLLUP;
 		end++;
 	}

@@ -184,6 +184,17 @@ static int add_payload(struct group_write *group_write, uint64_t id)
 			  SQL_BLOB(write->payload.data, write->payload.size));
 }
 
+/* Whether all rows are of days that were removed. */
+static bool is_too_old(const struct group_write *group_write)
+{
+	const struct batch *batch = group_write->write->batch;
+
+	for (uint32_t i = 0; i < batch->n_rows; i++)
+		if (segment_day_of_slot(batch->rows[i].slot) >= group_write->db->oldest_day)
+			return false;
+	return batch->n_rows > 0;
+}
+
 /* enum store_outcome or negative errno. */
 static int put_in_inbox(struct group_write *group_write, uint64_t id)
 {
@@ -191,6 +202,8 @@ static int put_in_inbox(struct group_write *group_write, uint64_t id)
 
 	if (r != 0)
 		return r < 0 ? r : STORE_DUPLICATE;
+	if (is_too_old(group_write))
+		return STORE_TOO_OLD;
 	r = learn(group_write);
 	if (r != STORE_STORED)
 		return r;

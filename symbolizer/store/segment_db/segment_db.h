@@ -114,5 +114,59 @@ typedef int (*segment_db_function)(void *arg, const struct segment_info *info,
 int segment_db_scan(struct segment_db *db, const struct segment_db_query *query,
 		    segment_db_function function, void *arg, size_t *ret_damaged);
 
+struct segment_db_compaction {
+	/* Hours that end before or at it are closed: they get roll-ups. */
+	uint64_t closed_slot;
+	/*
+	 * Memory of the segment that is being made. It takes as much again when it is finished, and
+	 * each source takes at most as much. At most SEGMENT_MAX_TEXT_BYTES, so that no table of a
+	 * segment gets full.
+	 */
+	size_t max_merge_bytes;
+	const struct cancel *cancel;
+};
+
+/*
+ * Merges small segments of an hour, and makes the roll-ups of closed hours, also again if there are
+ * new samples. Each hour of a service is one transaction, between which flushes run. @ret_changed
+ * is the number of transactions. -ECANCELED, -ENOSPC: hours that are done stay.
+ */
+int segment_db_compact(struct segment_db *db, const struct segment_db_compaction *options,
+		       size_t *ret_changed);
+
+/*
+ * Removes the files of all days before the day of @before_wall_ns. Batches that have no later rows
+ * get STORE_TOO_OLD from then on, until a restart.
+ */
+int segment_db_prune(struct segment_db *db, uint64_t before_wall_ns, size_t *ret_removed);
+
+/* Removes the oldest days until all files have at most @max_bytes. The newest day is kept. */
+int segment_db_prune_to_bytes(struct segment_db *db, uint64_t max_bytes, size_t *ret_removed);
+
+/* Bytes of all files. */
+int segment_db_disk_bytes(struct segment_db *db, uint64_t *ret_bytes);
+
+/*
+ * Deletes all samples of a service that were stored before the call. After an error a part may be
+ * deleted: call it again.
+ */
+int segment_db_delete_service(struct segment_db *db, const char *tenant, const char *service,
+			      uint64_t now_wall_ns);
+
+/* The same for a tenant, and its definitions. Which batches were stored is remembered. */
+int segment_db_delete_tenant(struct segment_db *db, const char *tenant, uint64_t now_wall_ns);
+
+/*
+ * Forgets epochs whose last batch was flushed before @before_wall_ns: their definitions, and which
+ * batches were stored. No batch of them must arrive later. A spool keeps batches for some days.
+ */
+int segment_db_drop_silent_epochs(struct segment_db *db, uint64_t before_wall_ns);
+
+/*
+ * Reads all files: SQLite's check, the checksum of each segment, and whether its index entry is
+ * right. Logs the faults, and returns their number.
+ */
+int segment_db_check(struct segment_db *db, size_t *ret_faults);
+
 #include "common/scoped.h"
 DEFINE_SCOPED(struct segment_db *, segment_db_free);

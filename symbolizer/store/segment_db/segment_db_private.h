@@ -55,6 +55,7 @@ struct segment_db {
 	struct head *head;
 	struct inbox_state state;
 	bool head_is_incomplete; /* it lacks rows of batches in the inbox */
+	segment_day oldest_day;  /* earlier days were removed; changed under both locks */
 };
 
 static inline int segment_db_new_head(const struct segment_db *db, struct head **ret_head)
@@ -66,6 +67,12 @@ static inline int segment_db_new_head(const struct segment_db *db, struct head *
 
 	return head_new(&options, ret_head);
 }
+
+/* Returns pages of deleted segments to the file system: at most 64 MiB. */
+#define SEGMENT_VACUUM "PRAGMA incremental_vacuum(16384)"
+
+/* remove.c. The caller holds no lock; holders of one read the field. */
+segment_day segment_db_oldest_day(struct segment_db *db);
 
 /* flush.c */
 struct flush *flush_free(struct flush *flush);
@@ -86,6 +93,9 @@ struct flush_epochs *flush_epochs_free(struct flush_epochs *epochs);
 
 /* All steps; the caller holds both locks. */
 int flush_run(struct segment_db *db, uint64_t upto_id, uint64_t now_wall_ns);
+
+/* Flushes all rows. The caller holds files_lock. */
+int flush_all(struct segment_db *db, uint64_t now_wall_ns);
 
 /* Deletes segments of flushes that were not committed. The caller holds files_lock. */
 int flush_delete_later(struct segment_db *db, uint64_t now_wall_ns);

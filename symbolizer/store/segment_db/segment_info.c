@@ -74,3 +74,36 @@ bool segment_info_equal(const struct segment_info *a, const struct segment_info 
 	       a->last_slot == b->last_slot && a->n_hosts == b->n_hosts && a->n_rows == b->n_rows &&
 	       a->n_bytes == b->n_bytes && a->memory_bytes == b->memory_bytes;
 }
+
+bool segment_info_same_hour(const struct segment_info *a, const struct segment_info *b)
+{
+	struct segment_info b_as_a = *b;
+
+	b_as_a.kind = a->kind;
+	return segment_info_hour(a) == segment_info_hour(b) && segment_info_same_head(a, &b_as_a);
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int segment_info_order(const struct segment_info *a, const struct segment_info *b)
+{
+	int order = strcmp(a->tenant, b->tenant);
+
+	if (order == 0)
+		order = strcmp(a->service, b->service);
+	if (order == 0)
+		order = strcmp(a->event, b->event);
+	if (order == 0)
+		order = strcmp(a->unit, b->unit);
+	if (order == 0)
+		order = compare(a->event_kind, b->event_kind);
+	if (order == 0)
+		order = compare(segment_info_hour(a), segment_info_hour(b));
+	/* SEGMENT_ROLLUP is the larger number. */
+	if (order == 0)
+		order = compare(b->kind, a->kind);
+	return order ? order : compare(a->id, b->id);
+}

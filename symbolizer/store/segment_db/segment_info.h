@@ -3,7 +3,11 @@
 
 /* What the index of a day file has about a segment, so that a query decodes only what it needs. */
 
+#include "common/limits.h"
 #include "symbolizer/store/segment/segment.h"
+
+#define SEGMENT_SLOTS_PER_DAY  (24 * 3600 * NSEC_PER_SEC / SLOT_NS)
+#define SEGMENT_SLOTS_PER_HOUR (SEGMENT_SLOTS_PER_DAY / 24)
 
 struct segment_info {
 	uint64_t id;    /* in its day file */
@@ -23,6 +27,20 @@ struct segment_info {
  */
 int segment_info_of(const struct segment *segment, struct arena *arena,
 		    struct segment_info *ret_info);
+
+static inline uint64_t segment_info_hour(const struct segment_info *info)
+{
+	return info->first_slot / SEGMENT_SLOTS_PER_HOUR;
+}
+
+/* Whether two segments are of one hour, and their HEADs differ in KIND at most. */
+bool segment_info_same_hour(const struct segment_info *a, const struct segment_info *b);
+
+/*
+ * Compares as qsort() needs it: segments of one hour, as above, are adjacent, and roll-ups are
+ * before samples.
+ */
+int segment_info_order(const struct segment_info *a, const struct segment_info *b);
 
 /* Whether two segments can be merged: all columns of HEAD are equal. */
 bool segment_info_same_head(const struct segment_info *a, const struct segment_info *b);

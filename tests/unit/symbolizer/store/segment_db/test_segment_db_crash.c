@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that accepts batches in one thread, and writes segments in another, is killed again and
- * again. Each time every acknowledged batch is stored exactly once. HEARTH_CRASH_KILLS is the
- * number of kills, HEARTH_CRASH_SEED the seed of their times.
+ * A process that accepts batches in one thread, and flushes, merges and rolls up in another, is
+ * killed again and again. Each time every acknowledged batch is stored exactly once.
+ * HEARTH_CRASH_KILLS is the number of kills, HEARTH_CRASH_SEED the seed of their times.
  */
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
@@ -60,9 +60,17 @@ static struct segment_db *open_small(const char *folder)
 
 static void *maintain_until_killed(void *arg)
 {
-	for (;;)
+	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
+							  .max_merge_bytes = 8 * MIB };
+
+	for (;;) {
+		size_t n_changed;
+
 		if (segment_db_flush(arg, NOON) < 0)
 			_exit(2);
+		if (segment_db_compact(arg, &compaction, &n_changed) < 0)
+			_exit(7);
+	}
 	return NULL;
 }
 
@@ -219,10 +227,15 @@ static void assert_files_intact(const char *folder)
 static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
 {
 	struct segment_db *db = open_small(folder);
-	struct agent_sums sums;
+	struct agent_sums sums, rollups;
+	size_t n_faults;
 
 	assert_ok(segment_db_flush(db, NOON));
+	assert_ok(segment_db_check(db, &n_faults));
+	assert_int_equal(n_faults, 0);
 	sums = sum_agents(db, false);
+	rollups = sum_agents(db, true);
+	assert_memory_equal(sums.sums, rollups.sums, sizeof(sums.sums));
 	for (uint32_t i = 0; i < N_AGENTS; i++) {
 		assert_true(sums.rows[i] == acknowledged[i] * ROWS_OF_ROUND ||
 			    sums.rows[i] == (acknowledged[i] + 1) * ROWS_OF_ROUND);

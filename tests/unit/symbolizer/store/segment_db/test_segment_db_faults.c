@@ -121,15 +121,19 @@ static void damage(const char *folder, const char *name)
 		assert_int_equal(fputs("damaged ", file) >= 0, 1);
 }
 
-static size_t count_files(const char *folder, const char *part)
+/* Files that were set aside, without their WALs and indexes. */
+static size_t count_set_aside(const char *folder)
 {
 	DIR *entries = opendir(folder);
 	const struct dirent *entry;
 	size_t n = 0;
 
 	assert_non_null(entries);
-	while ((entry = readdir(entries)))
-		n += strstr(entry->d_name, part) != NULL;
+	while ((entry = readdir(entries))) {
+		size_t length = strlen(entry->d_name);
+
+		n += strstr(entry->d_name, ".damaged-") && entry->d_name[length - 4] != '-';
+	}
 	(void)closedir(entries);
 	return n;
 }
@@ -147,7 +151,7 @@ static void a_damaged_day_file_is_set_aside_and_replaced(void **state)
 	assert_int_equal(write_batch(db, batch_of(1, 2, NOON, false)), STORE_STORED);
 	assert_ok(segment_db_flush(db, NOON));
 	assert_int_equal(total(db).n_rows, 2 + ROWS_OF_BATCH);
-	assert_int_equal(count_files(*state, "damaged"), 1);
+	assert_int_equal(count_set_aside(*state), 1);
 	damage(*state, NEXT_DAY);
 	(void)segment_db_free(db);
 	db = open_db(*state);
@@ -273,6 +277,35 @@ static void a_flush_on_a_disk_with_little_space_fails_and_is_repeated(void **sta
 	assert_int_equal(umount2(*state, 0), 0);
 }
 
+static void a_compaction_on_a_disk_with_little_space_fails_and_is_repeated(void **state)
+{
+	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
+							  .max_merge_bytes = 8 * MIB };
+	struct segment_db *db;
+	size_t n;
+	int r = -ENOSPC;
+
+	if (!mount_small_disk(*state))
+		skip();
+	db = open_db(*state);
+	for (uint64_t i = 1; i <= 10; i++) {
+		assert_int_equal(write_batch(db, bulky_batch(i)), STORE_STORED);
+		assert_ok(segment_db_flush(db, NOON));
+	}
+	for (size_t left = 0; r < 0; left += 16 * KIB) {
+		fill_disk(*state, left);
+		r = segment_db_compact(db, &compaction, &n);
+		assert_true(r == 0 || r == -ENOSPC);
+		empty_disk(*state);
+		assert_int_equal(total(db).sum, 10 * SUM_OF_BATCH);
+	}
+	assert_int_equal(total(db).n_segments, 2);
+	assert_ok(segment_db_check(db, &n));
+	assert_int_equal(n, 0);
+	(void)segment_db_free(db);
+	assert_int_equal(umount2(*state, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +318,7 @@ int main(void)
 		in_folder(a_damaged_payload_loses_only_its_batch),
 		in_folder(a_full_disk_refuses_batches_and_keeps_those_accepted),
 		in_folder(a_flush_on_a_disk_with_little_space_fails_and_is_repeated),
+		in_folder(a_compaction_on_a_disk_with_little_space_fails_and_is_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
