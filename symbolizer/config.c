@@ -7,6 +7,7 @@
 #include "symbolizer/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
@@ -37,6 +38,8 @@ const struct config_table symbolizer_config_table = {
 void symbolizer_config_release(struct symbolizer_config *config)
 {
 	config_release(&symbolizer_config_table, config);
+	free(config->backup);
+	config->backup = NULL;
 }
 
 static const char *const from_agents_names[] = {

@@ -36,6 +36,8 @@ struct symbolizer_config {
 	uint64_t body_min_rate; /* bytes per second; 0: no minimum */
 	uint64_t answer_min_rate;
 	char *log_level;
+
+	char *backup; /* no key: the folder of --backup; NULL: the server runs */
 };
 
 enum debuginfo_from_agents {

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "symbolizer/backup_command.h"
 #include "symbolizer/options.h"
 #include "symbolizer/regular_work.h"
 #include "symbolizer/service_manager.h"
@@ -109,6 +110,20 @@ static int serve(const struct symbolizer_config *config, int argc, char **argv)
 	return EXIT_SUCCESS;
 }
 
+static int back_up(const struct symbolizer_config *config)
+{
+	char message[BACKUP_MESSAGE_SIZE] = "out of memory";
+
+	/* Each day has three open files. */
+	symbolizer_raise_file_limit();
+	if (backup_command(config->data, config->backup, message) < 0) {
+		log_error("%s", message);
+		return EXIT_FAILURE;
+	}
+	log_info("copied '%s' to '%s'", config->data, config->backup);
+	return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
@@ -123,5 +138,7 @@ int main(int argc, char **argv)
 		log_error("%s", message);
 		return EXIT_FAILURE;
 	}
-	return r == OPTIONS_RUN ? serve(&config, argc, argv) : EXIT_SUCCESS;
+	if (r == OPTIONS_ANSWERED)
+		return EXIT_SUCCESS;
+	return config.backup ? back_up(&config) : serve(&config, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "symbolizer/options.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/scoped.h"
 #include "symbolizer/http/auth.h"
@@ -12,12 +13,15 @@ enum option_key {
 	OPTION_MAKE_TOKEN,
 	OPTION_SCOPES,
 	OPTION_TENANT,
+	OPTION_BACKUP,
 };
 
 static const struct argp_option fixed_options[] = {
 	CONFIG_OPTION_ROW_FILE(SYMBOLIZER_CONFIG_FILE, 1),
 	{ "port", OPTION_PORT, "PORT", 0, "The same as --listen=127.0.0.1:PORT", 1 },
 	CONFIG_OPTION_ROWS_PRINT(OPTION_HIDDEN, 1),
+	{ "backup", OPTION_BACKUP, "DIR", 0,
+	  "Copy the data folder to the new folder DIR and exit; a server may be using it", 1 },
 	{ "make-token", OPTION_MAKE_TOKEN, "NAME", 0,
 	  "Print a new token, append its entry to the file of --tokens (without --tokens: print it "
 	  "too), and exit",
@@ -39,6 +43,7 @@ static const struct config_flag_source flags = {
 
 struct own_options {
 	const char *token_name, *token_scopes, *token_tenant;
+	const char *backup;
 	char address[64]; /* of the last --port */
 };
 
@@ -55,6 +60,9 @@ static int take_own(struct config_options *options, void *arg, int key, const ch
 	case OPTION_PORT:
 		(void)snprintf(own->address, sizeof(own->address), "127.0.0.1:%.32s", argument);
 		return config_options_add(options, "port", "listen", own->address);
+	case OPTION_BACKUP:
+		own->backup = argument;
+		return 0;
 	case OPTION_SCOPES:
 		own->token_scopes = argument;
 		return 0;
@@ -109,6 +117,9 @@ int options_parse(int argc, char **argv, char *const *environment, FILE *out,
 	r = config_options_parse(&program, &own, argc, argv, environment, out, &config,
 				 ret_message);
 	if (r == OPTIONS_RUN) {
+		config.backup = own.backup ? strdup(own.backup) : NULL;
+		if (own.backup && !config.backup)
+			return -ENOMEM;
 		*ret_config = config;
 		config = (struct symbolizer_config){};
 	}

@@ -281,7 +281,7 @@ static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *
 
 /* Raises the limit of open files: each connection is one, and each agent keeps a connection
  * open. The usual soft limit of 1024 is for programs that use select(). */
-static void raise_file_limit(void)
+void symbolizer_raise_file_limit(void)
 {
 	struct rlimit limit;
 
@@ -303,7 +303,7 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	if (!symbolizer)
 		return memory_failed("the server", -ENOMEM, ret_message);
 	symbolizer->clock = clock;
-	raise_file_limit();
+	symbolizer_raise_file_limit();
 
 	r = open_stores(symbolizer, config, ret_message);
 	if (r < 0)

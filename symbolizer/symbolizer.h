@@ -36,6 +36,9 @@ void symbolizer_check_tokens(struct symbolizer *symbolizer);
  * called about once a minute. */
 void symbolizer_prune(struct symbolizer *symbolizer);
 
+/* Raises the limit of open files of this process as far as it is allowed. */
+void symbolizer_raise_file_limit(void);
+
 /* Returns the port of the first address. */
 unsigned int symbolizer_port(const struct symbolizer *symbolizer);
 

@@ -62,9 +62,9 @@ int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret
 	struct sqlite_store *self = sqlite_store_of(store);
 	int r;
 
-	(void)pthread_mutex_lock(&self->write_lock);
+	sqlite_store_lock_writes(self);
 	r = prune_before(self, before_wall_ns, ret_removed);
-	(void)pthread_mutex_unlock(&self->write_lock);
+	sqlite_store_unlock_writes(self);
 	return r;
 }
 
@@ -126,12 +126,12 @@ int sqlite_store_retain(struct store *store, size_t *ret_removed)
 	size_t by_size = 0;
 	int r;
 
-	(void)pthread_mutex_lock(&self->write_lock);
+	sqlite_store_lock_writes(self);
 	trusted_clock_check(&self->writer->trusted, self->writer->clock, self->folder);
 	r = prune_by_age(self, &by_age);
 	if (r == 0)
 		r = prune_to_size(self, &by_size);
-	(void)pthread_mutex_unlock(&self->write_lock);
+	sqlite_store_unlock_writes(self);
 	self->n_removed_by_age += by_age;
 	self->n_removed_by_size += by_size;
 	if (by_age > 0)

@@ -15,6 +15,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "symbolizer/store/sqlite/commit_lock.h"
 #include "symbolizer/store/sqlite/day_files.h"
 #include "symbolizer/store/sqlite/read.h"
 
@@ -41,13 +42,25 @@ static bool is_disk_full(struct store_write *const *writes, size_t count)
 	return false;
 }
 
+void sqlite_store_lock_writes(struct sqlite_store *self)
+{
+	(void)pthread_mutex_lock(&self->write_lock);
+	(void)commit_lock_take(self->commit_lock);
+}
+
+void sqlite_store_unlock_writes(struct sqlite_store *self)
+{
+	commit_lock_give(self->commit_lock);
+	(void)pthread_mutex_unlock(&self->write_lock);
+}
+
 static size_t write_group(void *arg, struct store_write *const *writes, size_t count)
 {
 	struct sqlite_store *self = arg;
 	size_t n_written;
 	int r;
 
-	(void)pthread_mutex_lock(&self->write_lock);
+	sqlite_store_lock_writes(self);
 	r = ballast_hold(&self->ballast);
 	n_written = r < 0 ? sqlite_writer_refuse(self->writer, writes, count, r)
 			  : sqlite_writer_write_group(self->writer, writes, count);
@@ -55,7 +68,7 @@ static size_t write_group(void *arg, struct store_write *const *writes, size_t c
 		ballast_release(&self->ballast);
 		sqlite_writer_checkpoint(self->writer);
 	}
-	(void)pthread_mutex_unlock(&self->write_lock);
+	sqlite_store_unlock_writes(self);
 	return n_written;
 }
 
@@ -152,6 +165,7 @@ static struct store *operation_free(struct store *store)
 	(void)node_cache_free(self->nodes);
 	(void)store_state_free(self->state);
 	(void)pthread_mutex_destroy(&self->write_lock);
+	scoped_close(&self->commit_lock);
 	scoped_close(&self->folder_fd);
 	free(self->folder);
 	free(self);
@@ -177,7 +191,8 @@ static int lock_folder(struct sqlite_store *self)
 	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	self->ballast.folder_fd = self->folder_fd;
-	return 0;
+	self->commit_lock = commit_lock_open(self->folder);
+	return MIN(self->commit_lock, 0);
 }
 
 /*
@@ -306,6 +321,7 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 		return -ENOMEM;
 	self->store.operations = &sqlite_operations;
 	self->folder_fd = -1;
+	self->commit_lock = -1;
 	(void)pthread_mutex_init(&self->write_lock, NULL);
 	self->folder = strdup(folder);
 	if (!self->folder)

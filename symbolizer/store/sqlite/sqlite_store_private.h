@@ -24,6 +24,7 @@ struct sqlite_store {
 	pthread_mutex_t write_lock; /* of @writer, for a group of batches or retention */
 	struct sqlite_writer *writer;
 	struct write_queue *queue;
+	int commit_lock;                     /* commit_lock.h, taken under @write_lock */
 	struct ballast ballast;              /* under @write_lock */
 	_Atomic uint64_t max_bytes;          /* of the files; 0: no limit */
 	bool is_too_large;                   /* logged: only the newest day is left */
@@ -45,6 +46,10 @@ int sqlite_view_open(struct store *store, const struct store_view_options *optio
  * days are known.
  */
 void retention_begin(struct sqlite_store *self);
+
+/* Before and after changes of several files. */
+void sqlite_store_lock_writes(struct sqlite_store *self);
+void sqlite_store_unlock_writes(struct sqlite_store *self);
 
 /* See store_removed_until(). */
 int retention_removed_until(struct sqlite_store *self, uint64_t *ret_slot,

@@ -161,10 +161,24 @@ static void answers_are_printed_instead_of_a_run(void **state)
 	}
 }
 
+static void a_backup_is_a_run_with_the_configured_folder(void **state)
+{
+	const char *const arguments[4] = { "--backup=/mnt/copy", "--config=/dev/null",
+					   "--data=/srv/hearth" };
+	scoped(symbolizer_config_release) struct symbolizer_config config = {};
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	(void)state;
+	assert_int_equal(parse(arguments, no_environment, stdout, &config, message), OPTIONS_RUN);
+	assert_string_equal(config.backup, "/mnt/copy");
+	assert_string_equal(config.data, "/srv/hearth");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_flags_all_keys_have_defaults),
+		cmocka_unit_test(a_backup_is_a_run_with_the_configured_folder),
 		cmocka_unit_test_setup_teardown(
 			a_flag_overrides_the_environment_which_overrides_the_file,
 			temp_folder_setup, temp_folder_teardown),
