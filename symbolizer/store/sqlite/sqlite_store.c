@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "symbolizer/store/sqlite/commit_lock.h"
 #include "symbolizer/store/sqlite/day_files.h"
+#include "symbolizer/store/sqlite/day_ids.h"
 #include "symbolizer/store/sqlite/read.h"
 
 /* Batches in one commit. At one batch per agent and 5 s, 256 in 40 ms are 32 000 agents. */
@@ -195,12 +196,26 @@ static int lock_folder(struct sqlite_store *self)
 	return MIN(self->commit_lock, 0);
 }
 
+static int refuse_newer_day(struct sqlite_store *self, struct sqlite_db *db,
+			    const struct hearth_ids *ids)
+{
+	int r = day_is_newer(db, ids, &self->writer->connections.scratch);
+
+	if (r <= 0)
+		return r;
+	return log_error_errno(
+		ESTALE,
+		"'%s' has samples with definitions that '%s/hearth.db' lacks, which is older: "
+		"restore all files of a backup together, or move newer files of samples away: %m",
+		sqlite3_db_filename(db->handle, "main"), self->folder);
+}
+
 /*
  * A damaged file is set aside, and only its day is lost. A file of another hearth.db is an error,
  * since its IDs would give wrong names. Other errors may be temporary (no file descriptors, no
  * space for the WAL's index): the day is listed, and queries of it fail until the error is gone.
  */
-static int add_day(struct sqlite_store *self, day_number day)
+static int add_day(struct sqlite_store *self, day_number day, const struct hearth_ids *ids)
 {
 	struct connection_set *connections = &self->writer->connections;
 	char name[DAY_FILE_NAME_SIZE];
@@ -211,6 +226,8 @@ static int add_day(struct sqlite_store *self, day_number day)
 	r = connection_set_day(connections, day, &db);
 	if (r == 0)
 		r = day_db_total(db, &total);
+	if (r == 0)
+		r = refuse_newer_day(self, db, ids);
 	if (r == -EUCLEAN)
 		return write_set_day_aside(self->writer, day);
 	if (r == -ESTALE || r == -ENOMEM || r == -ENOTSUP)
@@ -224,7 +241,7 @@ static int add_day(struct sqlite_store *self, day_number day)
 	return store_state_set_day(self->state, day, &total);
 }
 
-static int find_day_files(struct sqlite_store *self)
+static int find_day_files(struct sqlite_store *self, const struct hearth_ids *ids)
 {
 	DIR *folder = opendir(self->folder);
 	VEC_DEFINE(, day_number) days = {};
@@ -240,7 +257,7 @@ static int find_day_files(struct sqlite_store *self)
 	(void)closedir(folder);
 	/* After the folder was read, because opening creates and renames files in it. */
 	for (size_t i = 0; i < days.count && r == 0; i++)
-		r = add_day(self, days.items[i]);
+		r = add_day(self, days.items[i], ids);
 	vec_release(&days);
 	connection_set_close_days(&self->writer->connections);
 	return r;
@@ -276,6 +293,7 @@ static int load_count(struct sqlite_db *hearth, enum hearth_statement statement,
 
 static int load_state(struct sqlite_store *self)
 {
+	struct hearth_ids ids;
 	struct sqlite_db *hearth;
 	int r;
 
@@ -285,7 +303,9 @@ static int load_state(struct sqlite_store *self)
 	r = hearth_db_identity(hearth, &self->identity);
 	if (r < 0)
 		return r;
-	r = find_day_files(self);
+	r = hearth_ids_load(hearth, &ids);
+	if (r == 0)
+		r = find_day_files(self, &ids);
 	if (r < 0)
 		return r;
 	retention_begin(self);

@@ -12,7 +12,7 @@
 
 /*
  * Locks the folder. -EBUSY: another server has it open; -ESTALE: a day file belongs to another
- * hearth.db.
+ * hearth.db, or is newer than hearth.db.
  */
 int sqlite_store_open(const char *folder, const struct clock *clock, struct store **ret_store);
 
