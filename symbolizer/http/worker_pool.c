@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One list and one lock: jobs are queries or batches and take milliseconds, so the lock is no
- * bottleneck. A worker skips the jobs of clients at their limit one by one: this takes less than a
- * millisecond in a queue of thousands.
+ * The pool has one list and one lock. Jobs are queries or batches and take milliseconds, so the
+ * lock is no bottleneck. A worker skips the jobs of clients at their limit one by one: this takes
+ * less than a millisecond in a queue of thousands.
  */
 
 #include "symbolizer/http/worker_pool.h"

@@ -9,7 +9,7 @@
 
 struct host_coverage {
 	struct coverage *coverage;
-	size_t begin; /* index of the first interval of these hosts in coverage->covered */
+	size_t begin; /* index in coverage->covered of the first interval that this call adds */
 };
 
 /* Consecutive batches of one agent touch, so most batches extend the previous interval. */

@@ -32,8 +32,9 @@ struct group_sums {
  * Without a service the selection is Total: whole hosts. The options of the request for stacks,
  * threads and nodes have no effect. @ret_sums is allocated in @arena.
  *
- * Returns 1 (a message names skipped blocks), 0 if there are no data, -EINVAL if the request is
- * wrong, both with a message, or another negative errno if the store failed.
+ * Returns 1 if there are rows (ret_message is empty or names skipped blocks), 0 if there are no
+ * data (ret_message has the reason), -EINVAL if the request is wrong (ret_message has the error),
+ * or another negative errno if the store failed.
  */
 int group_sums_query(struct store_view *view, const struct profile_request *request,
 		     struct arena *arena, struct group_sums *ret_sums,

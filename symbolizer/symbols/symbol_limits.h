@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Limits for reading one ELF file, which any client that may upload can have made. The largest real
- * files (Chrome, ceph, vmlinux with debuginfo) need less than a quarter of each limit.
+ * Limits for reading one ELF file. Any client with a token for uploads can construct such a file.
+ * The largest real files (Chrome, ceph, vmlinux with debuginfo) need less than a quarter of each
+ * limit.
  */
 
 #include "common/base.h"

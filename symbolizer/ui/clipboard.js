@@ -6,7 +6,10 @@ const CONFIRMED_MS = 1500;
 
 const confirming = new WeakMap(); /* buttons that show "Copied": {label, timer} */
 
-/* Browsers provide the clipboard API only for HTTPS and for the local host. */
+/*
+ * Copies @text, and returns whether it succeeded. Browsers provide the clipboard API only for HTTPS and for the local
+ * host; elsewhere the text of a temporary text field is copied.
+ */
 export async function copyText(text) {
 	try {
 		await navigator.clipboard.writeText(text);

@@ -13,7 +13,7 @@ const MOST_OFFERED = 60;
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 
-/* @hosts as GET /v1/hosts describes them. */
+/* Returns the conditions that the field suggests. @hosts: the list of GET /v1/hosts. */
 export function conditionsOf(hosts) {
 	const conditions = hosts.map(({ name }) => `host = ${quoted(name)}`);
 

@@ -114,7 +114,7 @@ uint64_t debuginfo_generation(struct debuginfo_store *store)
 	return generation;
 }
 
-/* Each put returns a new content hash. */
+/* Each call of fake_debuginfo_put() gives the file a new content hash. */
 static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file,
 				       enum debuginfo_kind kind)
 {

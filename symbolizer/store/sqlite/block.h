@@ -53,7 +53,7 @@ void block_scratch_release(struct block_scratch *scratch);
 /* Appends the compressed block to @out. */
 int block_encode(const struct block_rows *rows, struct block_scratch *scratch, struct bytes *out);
 
-/* Selects rows of a block, and the function that gets them. */
+/* The rows of a block that are selected, and the function that is called for each of them. */
 struct block_scan {
 	const uint32_t *series_ids; /* ascending */
 	size_t n_series;

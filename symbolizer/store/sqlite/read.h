@@ -40,7 +40,10 @@ int read_code_objects(struct connection_set *set, const uint32_t *ids, size_t co
 		      struct arena *arena, struct store_code_object *ret_objects);
 int read_event_type(struct connection_set *set, const char *tenant, const char *name,
 		    struct arena *arena, struct event_type_info *ret_info);
-/* Describes a type of table event_type. Its series exist only with it. */
+/*
+ * Reads the description of event type @type from table event_type. A series of such a type is
+ * stored only together with its description.
+ */
 int read_event_of_number(struct sqlite_db *hearth, uint32_t type, struct arena *arena,
 			 struct event_type_info *ret_info);
 
@@ -64,7 +67,8 @@ struct read_day {
 	struct sqlite_db *db;
 	day_number day;
 	uint64_t from_slot, to_slot;
-	uint64_t max_span_ns; /* between the first and the last moment of any batch */
+	/* At least the time from the first to the last moment of any batch in the file. */
+	uint64_t max_span_ns;
 };
 
 /* Sets *ret_stopped if the caller's function, not the file, is the cause of a negative result. */

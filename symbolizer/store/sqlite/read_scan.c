@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scan reads, from each day file of the range, the blocks of the hosts of the series with slots
- * in the range. The index is on (sender, max_slot). No block of a file spans more than max_span
- * slots, so blocks with max_slot beyond the end of the range + max_span are not read.
+ * A scan reads from each day file of the range those blocks that belong to a host of the selected
+ * series and overlap the range. The index is on (sender, max_slot). No block of a file spans more
+ * than max_span slots, so blocks with max_slot beyond the end of the range + max_span are not read.
  */
 
 #include "symbolizer/store/sqlite/read.h"
@@ -121,7 +121,10 @@ static int tolerate_day(const struct day_scan *scan, int error)
 			       scan->set->folder, name);
 }
 
-/* Reads the days of the range, of the hosts of the series. Returns 0 or negative errno. */
+/*
+ * Reads the day files of the range, for the hosts of the selected series. Returns 0 or negative
+ * errno.
+ */
 static int scan_days(struct day_scan *scan, uint64_t from_slot, uint64_t to_slot)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;

@@ -10,7 +10,10 @@
 
 #include "symbolizer/store/sqlite/write.h"
 
-/* Different sets with equal hashes are forged. This many are stored, then -EEXIST. */
+/*
+ * Only forged sets differ and have equal hashes. At most this many of them are stored; for a
+ * further one write_text_set() returns -EEXIST.
+ */
 #define MAX_HASH_ROUNDS 4
 
 struct process_row {
@@ -90,7 +93,7 @@ static int intern_paths(struct write *write, const struct batch_process *process
 	*ret_id = 0;
 	if (count == 0)
 		return 0;
-	/* Sorted, so that equal sets have equal bytes. */
+	/* Sorts the paths, so that equal sets have equal bytes. */
 	qsort(paths, count, sizeof(*paths), compare_paths);
 	bytes_clear(content);
 	codec_add_paths(content, paths, count);

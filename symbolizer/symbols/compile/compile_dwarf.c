@@ -52,7 +52,10 @@ static int prepare(struct compile_dwarf *compile, const struct code_window *wind
 	return dwarf_walk_init(&compile->walk, window, &compile->scopes, ranges);
 }
 
-/* Returns the split unit of which @unit is the skeleton, or @unit itself if it is none. */
+/*
+ * Returns the split unit of which @unit is the skeleton; @unit itself if it is no skeleton, or if
+ * its split unit is missing.
+ */
 static struct dwarf_unit *split_unit_of(struct dwarf_unit *unit,
 					struct symbol_compile_report *report)
 {

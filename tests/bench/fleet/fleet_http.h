@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The connections of a fleet's agents to the server: one for each agent, kept open, from an address
- * of its own in 127.0.0.0/8, as if it were another host. Used by one thread.
+ * The connections of a fleet's agents to the server: one for each agent, kept open, from a separate
+ * address in 127.0.0.0/8, as if it were another host. Used by one thread.
  */
 
 #include "common/bytes.h"
@@ -27,8 +27,8 @@ struct fleet_http *fleet_http_free(struct fleet_http *http);
 int fleet_http_post(struct fleet_http *http, uint32_t agent, struct bytes_view body);
 
 /*
- * Moves bytes, for at most @wait_ns if there is nothing to do, and calls @function for each answer,
- * which may post again. Returns 0, or the negative errno of @function.
+ * Sends and receives bytes, and calls @function for each answer; @function may post again. If there
+ * is nothing to do, waits for at most @wait_ns. Returns 0, or the negative errno of @function.
  */
 int fleet_http_run(struct fleet_http *http, uint64_t wait_ns, fleet_answer_function function,
 		   void *argument);

@@ -88,7 +88,7 @@ static void a_disk_that_hangs_is_reported(void **state)
 	assert_null(background_reading_free(reading));
 }
 
-static void it_recovers_with_the_disk(void **state)
+static void readings_succeed_again_when_the_disk_answers(void **state)
 {
 	struct disk disk;
 	struct background_reading *reading = reading_of(&disk, 0, NSEC_PER_MSEC, 0);
@@ -110,7 +110,7 @@ int main(void)
 		cmocka_unit_test(each_call_gets_a_reading_that_began_after_it),
 		cmocka_unit_test(a_slow_disk_gives_the_last_value),
 		cmocka_unit_test(a_disk_that_hangs_is_reported),
-		cmocka_unit_test(it_recovers_with_the_disk),
+		cmocka_unit_test(readings_succeed_again_when_the_disk_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

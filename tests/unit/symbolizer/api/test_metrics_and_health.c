@@ -14,7 +14,7 @@ static void the_process_is_healthy_while_it_answers(void **state)
 	assert_bytes_equal_text(&response.body, "{\"status\":\"ok\"}");
 }
 
-static void it_is_ready_while_samples_can_be_stored(void **state)
+static void the_server_is_ready_while_samples_can_be_stored(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response ready, full;
@@ -36,7 +36,7 @@ static int check_when_the_disk_answers(struct store *store)
 	return 0;
 }
 
-static void it_is_alive_but_not_ready_while_the_disk_hangs(void **state)
+static void the_server_is_alive_but_not_ready_while_the_disk_hangs(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response healthy, ready, metrics;
@@ -146,8 +146,8 @@ int main(void)
 		cmocka_unit_test(
 			batches_lists_and_health_checks_have_other_lanes_than_queries_and_files),
 		API_TEST(the_process_is_healthy_while_it_answers),
-		API_TEST(it_is_ready_while_samples_can_be_stored),
-		API_TEST(it_is_alive_but_not_ready_while_the_disk_hangs),
+		API_TEST(the_server_is_ready_while_samples_can_be_stored),
+		API_TEST(the_server_is_alive_but_not_ready_while_the_disk_hangs),
 		API_TEST(metrics_are_in_the_text_format_of_prometheus),
 	};
 

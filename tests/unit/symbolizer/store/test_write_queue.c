@@ -165,7 +165,7 @@ static void a_batch_larger_than_a_group_is_written_alone(void **state)
 	tear_down(&fixture);
 }
 
-static void batches_that_the_engine_leaves_keep_their_order(void **state)
+static void batches_that_the_engine_did_not_write_keep_their_order(void **state)
 {
 	struct fixture fixture = { .engine.held = true, .engine.most = 1 };
 
@@ -216,7 +216,7 @@ int main(void)
 		cmocka_unit_test(batches_that_arrive_during_a_group_are_the_next_group),
 		cmocka_unit_test(a_group_is_bounded_in_batches),
 		cmocka_unit_test(a_batch_larger_than_a_group_is_written_alone),
-		cmocka_unit_test(batches_that_the_engine_leaves_keep_their_order),
+		cmocka_unit_test(batches_that_the_engine_did_not_write_keep_their_order),
 		cmocka_unit_test(one_client_never_waits_for_further_batches),
 		cmocka_unit_test(a_stopping_queue_completes_all_batches_at_once),
 	};

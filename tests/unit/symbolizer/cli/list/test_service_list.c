@@ -89,7 +89,7 @@ static void services_without_cpu_time_are_counted_in_one_line_unless_all_are_lis
 }
 
 /* For example after the installation of packages: a hundred names with one sample each. */
-static void services_below_half_a_thousandth_are_counted_but_for_the_ten_largest(void **state)
+static void services_below_0_05_percent_are_only_counted_except_the_ten_largest(void **state)
 {
 	struct service_row rows[100];
 	struct service_list list = { .rows = rows, .count = 100, .cpu_total_us = 300000000 };
@@ -174,7 +174,7 @@ int main(void)
 		cmocka_unit_test(
 			services_without_cpu_time_are_counted_in_one_line_unless_all_are_listed),
 		cmocka_unit_test(
-			services_below_half_a_thousandth_are_counted_but_for_the_ten_largest),
+			services_below_0_05_percent_are_only_counted_except_the_ten_largest),
 		cmocka_unit_test(all_services_are_listed_if_none_has_cpu_time),
 		cmocka_unit_test(json_has_the_rows_of_the_server_sorted_and_with_cpu_time),
 		cmocka_unit_test(answers_of_another_form_are_refused),

@@ -84,7 +84,7 @@ static void the_agent_in_use_is_not_evicted(void **state)
 	assert_int_equal(agent_cache_count(fixture->cache), 3 * MAX_NUMBERS);
 	for (uint32_t i = 1; i <= 3 * MAX_NUMBERS; i++)
 		assert_int_equal(knows(fixture, agent, i), 1);
-	/* It is evicted when another agent is in use. */
+	/* Agent 2 is evicted when another agent is in use. */
 	agent = use_agent(fixture, 1);
 	assert_int_equal(agent_cache_count(fixture->cache), 0);
 	assert_int_equal(knows(fixture, agent, 1), 0);

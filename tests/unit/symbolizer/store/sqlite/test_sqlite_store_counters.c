@@ -209,7 +209,10 @@ static void names_beyond_the_limit_of_a_tenant_are_left_out_and_counted(void **s
 			 2 * (DECODE_MAX_COUNTERS - 1) - (COUNTER_NAMES_MAX - 1));
 }
 
-/* Makes the day file what the version before wrote: format 1, counters as texts in the block. */
+/*
+ * Converts the day file to format 1, which the previous version wrote: counters are texts in the
+ * block.
+ */
 static void make_format_1(const char *folder)
 {
 	static const char sql[] =

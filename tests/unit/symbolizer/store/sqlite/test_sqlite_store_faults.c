@@ -259,7 +259,7 @@ static void a_day_file_that_is_no_database_loses_its_day_only(void **state)
 	store = open_store(*state, &clock);
 	assert_totals(store, 0, 0, 3, 7);
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	/* It was renamed, so that a new file can be created. */
+	/* The damaged file was renamed, so that a new file of that day can be created. */
 	assert_int_equal(write_batch(store, batch_at(3, NOON + 24 * 3600 * NSEC_PER_SEC, false)),
 			 STORE_STORED);
 	assert_totals(store, 0, 0, 9, 21);
@@ -426,7 +426,7 @@ static void removed_files_are_not_kept_open(void **state)
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	assert_totals(store, 0, 0, 3, 7);
 	assert_true(count_open(path) > 0);
-	/* Idle readers and the writer have closed it. */
+	/* Idle readers and the writer close the removed file. */
 	assert_ok(sqlite_store_prune(store, NOON + 24 * 3600 * NSEC_PER_SEC, &removed));
 	assert_int_equal(count_open(path), 0);
 	/* A busy reader closes its file when it ends. */

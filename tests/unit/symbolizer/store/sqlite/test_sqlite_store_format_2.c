@@ -263,7 +263,7 @@ static void an_unknown_event_type_is_found_by_its_name(void **state)
 	assert_int_equal(info.kind, EVENT_VALUE_STATE);
 }
 
-static void the_first_description_of_an_event_type_holds(void **state)
+static void the_first_description_of_an_event_type_is_kept(void **state)
 {
 	static const struct batch_event_type other = { "page-faults", "bytes", EVENT_VALUE_STATE };
 	struct fixture *fixture = *state;
@@ -445,7 +445,7 @@ int main(void)
 		TEST(a_code_object_without_a_definition_is_requested),
 		TEST(a_later_batch_may_refer_to_a_known_code_object),
 		TEST(an_unknown_event_type_is_found_by_its_name),
-		TEST(the_first_description_of_an_event_type_holds),
+		TEST(the_first_description_of_an_event_type_is_kept),
 		TEST(too_many_event_types_of_a_tenant_are_only_counted),
 		TEST(series_that_differ_in_a_label_are_two),
 		TEST(a_database_of_format_2_is_converted_with_all_its_stacks),

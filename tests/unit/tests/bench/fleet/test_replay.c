@@ -230,7 +230,7 @@ static void definitions_are_the_last_ones_before_a_place_of_the_capture(void **s
 	assert_int_equal(all.opened_wall_ns, all.closed_wall_ns);
 }
 
-static void definitions_of_wanted_numbers_are_only_these(void **state)
+static void only_wanted_numbers_are_defined(void **state)
 {
 	struct replayed *replayed = *state;
 	const struct replay_host host = host_of(replayed, 3);
@@ -296,7 +296,7 @@ int main(void)
 		replay_test(the_chosen_share_of_user_executables_is_the_hosts_own),
 		replay_test(encoding_leaves_the_capture_unchanged),
 		replay_test(definitions_are_the_last_ones_before_a_place_of_the_capture),
-		replay_test(definitions_of_wanted_numbers_are_only_these),
+		replay_test(only_wanted_numbers_are_defined),
 		replay_test(definitions_of_format_2_keep_code_objects_event_types_and_labels),
 	};
 
