@@ -180,6 +180,16 @@ static int open_entry(const struct delivery *delivery, struct http_response *res
 	return r;
 }
 
+/* Counts @response as an open download until it is released. Returns false if too many are open. */
+static bool take_download(struct api_context *context, struct http_response *response)
+{
+	if (!try_take(&context->n_downloads, MAX_DOWNLOADS))
+		return false;
+	response->on_release = give_back;
+	response->on_release_arg = &context->n_downloads;
+	return true;
+}
+
 /* Returns 1 if @response has the file, 0 if there is none, -EBUSY if too many are open, -EAGAIN
  * if the file was replaced, or another negative errno. */
 static int open_download(const struct delivery *delivery, struct http_response *response)
@@ -188,12 +198,8 @@ static int open_download(const struct delivery *delivery, struct http_response *
 	struct debuginfo_entry entry;
 	int r;
 
-	if (!response->on_release) {
-		if (!try_take(&context->n_downloads, MAX_DOWNLOADS))
-			return -EBUSY;
-		response->on_release = give_back;
-		response->on_release_arg = &context->n_downloads;
-	}
+	if (!response->on_release && !take_download(context, response))
+		return -EBUSY;
 	if (!try_take(&context->n_expansions, MAX_EXPANSIONS))
 		return -EBUSY;
 	r = open_entry(delivery, response, &entry);
@@ -400,10 +406,8 @@ static int open_section(struct api_context *context, const struct executable_id 
 	struct debuginfo_range range;
 	int r;
 
-	if (!try_take(&context->n_downloads, MAX_DOWNLOADS))
+	if (!take_download(context, response))
 		return -EBUSY;
-	response->on_release = give_back;
-	response->on_release_arg = &context->n_downloads;
 	if (!try_take(&context->n_expansions, MAX_EXPANSIONS))
 		return -EBUSY;
 	r = debuginfo_open_section(context->debuginfo, id, name, &response->file, &range);

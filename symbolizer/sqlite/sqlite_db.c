@@ -57,11 +57,6 @@ int sqlite_db_error(const struct sqlite_db *db, int code)
 	}
 }
 
-const char *sqlite_db_message(const struct sqlite_db *db)
-{
-	return sqlite3_errmsg(db->handle);
-}
-
 int sqlite_db_run(struct sqlite_db *db, const char *sql)
 {
 	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);

@@ -71,9 +71,6 @@ struct sqlite_db *sqlite_db_free(struct sqlite_db *db);
 /* Returns the negative errno for SQLite's result code @code. */
 int sqlite_db_error(const struct sqlite_db *db, int code);
 
-/* Returns SQLite's text for the last failed call on this connection. */
-const char *sqlite_db_message(const struct sqlite_db *db);
-
 /* Runs one or several statements without parameters. */
 int sqlite_db_run(struct sqlite_db *db, const char *sql);
 

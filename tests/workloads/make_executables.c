@@ -33,6 +33,7 @@
 
 #include "made_code.h"
 #include "made_executable.h"
+#include "named_number.h"
 
 #define PAGE_BYTES           4096u
 #define FUNCTIONS_PER_REGION 64u
@@ -381,26 +382,14 @@ static void write_file(const struct plan *plan, const char *path)
 
 static int parse_option(const char *argument, struct options *options)
 {
-	const struct {
-		const char *name;
-		uint64_t *value;
-	} names[] = {
+	const struct named_number names[] = {
 		{ "first", &options->first },     { "min", &options->min },
 		{ "max", &options->max },         { "body", &options->body },
 		{ "chains", &options->chains },   { "depth", &options->depth },
 		{ "regions", &options->regions },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t length = strlen(names[i].name);
-		char *end;
-
-		if (strncmp(argument, names[i].name, length) != 0 || argument[length] != '=')
-			continue;
-		*names[i].value = strtoull(argument + length + 1, &end, 10);
-		return *end == '\0' && argument[length + 1] != '\0' ? 0 : -EINVAL;
-	}
-	return -EINVAL;
+	return read_argument(argument, names, sizeof(names) / sizeof(names[0]));
 }
 
 static int check_options(const struct options *options)

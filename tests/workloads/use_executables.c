@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "made_executable.h"
+#include "named_number.h"
 #include "spin.h"
 
 /* Approximate number of turns of a leaf's loop in a microsecond. */
@@ -141,25 +142,13 @@ void *run(void *argument)
 
 static int parse_option(const char *argument, struct options *options)
 {
-	const struct {
-		const char *name;
-		uint64_t *value;
-	} names[] = {
+	const struct named_number names[] = {
 		{ "files", &options->files },   { "copies", &options->copies },
 		{ "period", &options->period }, { "busy", &options->busy },
 		{ "slice", &options->slice },   { "threads", &options->threads },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t length = strlen(names[i].name);
-		char *end;
-
-		if (strncmp(argument, names[i].name, length) != 0 || argument[length] != '=')
-			continue;
-		*names[i].value = strtoull(argument + length + 1, &end, 10);
-		return *end == '\0' && argument[length + 1] != '\0' ? 0 : -EINVAL;
-	}
-	return -EINVAL;
+	return read_argument(argument, names, sizeof(names) / sizeof(names[0]));
 }
 
 static void start_threads(struct user *user)

@@ -11,19 +11,10 @@
 
 #define MAX_TEXT_BYTES MIB
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	(void)text;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = state->input;
-	return 0;
-}
-
+/* The child gets the input of the parser, because the parser has no function. */
 static const struct argp_child children[] = { { &connection_argp, 0, NULL, 0 }, {} };
 
 static const struct argp doctor_argp = {
-	.parser = parse,
 	.children = children,
 	.doc = "Examines this host, its agent and the server, and prints a fix for each problem. "
 	       "Run it as root where the agent runs. The status is 1 if a check fails.",

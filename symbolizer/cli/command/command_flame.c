@@ -39,10 +39,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->selection;
-		state->child_inputs[1] = &options->connection;
-		state->child_inputs[2] = &options->selection;
-		state->child_inputs[3] = &options->output;
+		pass_printed_selection(state, &options->selection, &options->connection,
+				       &options->output);
 		return 0;
 	case KEY_FOLDED:
 		options->folded = true;
@@ -60,17 +58,11 @@ static const struct argp_option rows_of_flame[] = {
 	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 6 }, {}
 };
 
-static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
-					      { &connection_argp, 0, NULL, 0 },
-					      { &by_argp, 0, NULL, 0 },
-					      { &output_argp, 0, NULL, 0 },
-					      {} };
-
 static const struct argp flame_argp = {
 	.options = rows_of_flame,
 	.parser = parse,
 	.args_doc = "[SERVICE]",
-	.children = children,
+	.children = printed_selection_children,
 	.doc = "Shows where a service spends its time (or memory): each line is a frame with its "
 	       "share, below its caller.",
 };

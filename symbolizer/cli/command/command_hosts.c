@@ -7,19 +7,10 @@
 #include "symbolizer/cli/list/host_text.h"
 #include "symbolizer/cli/print/terminal.h"
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	(void)text;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = state->input;
-	return 0;
-}
-
+/* The child gets the input of the parser, because the parser has no function. */
 static const struct argp_child children[] = { { &connection_argp, 0, NULL, 0 }, {} };
 
 static const struct argp hosts_argp = {
-	.parser = parse,
 	.children = children,
 	.doc = "Lists the hosts that sent samples, and what their agents lost in the last 15 "
 	       "minutes.",

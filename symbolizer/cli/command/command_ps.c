@@ -19,26 +19,18 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->selection;
-		state->child_inputs[1] = &options->connection;
-		state->child_inputs[2] = &options->selection;
-		state->child_inputs[3] = &options->output;
+		pass_printed_selection(state, &options->selection, &options->connection,
+				       &options->output);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
-					      { &connection_argp, 0, NULL, 0 },
-					      { &by_argp, 0, NULL, 0 },
-					      { &output_argp, 0, NULL, 0 },
-					      {} };
-
 static const struct argp ps_argp = {
 	.parser = parse,
 	.args_doc = "[SERVICE]",
-	.children = children,
+	.children = printed_selection_children,
 	.doc = "Lists processes by their CPU time (or by another event type): those of all hosts, "
 	       "of a service, or what --filter leaves, such as \"host = 'web-1'\".",
 };

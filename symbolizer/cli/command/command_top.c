@@ -37,10 +37,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->selection;
-		state->child_inputs[1] = &options->connection;
-		state->child_inputs[2] = &options->selection;
-		state->child_inputs[3] = &options->output;
+		pass_printed_selection(state, &options->selection, &options->connection,
+				       &options->output);
 		return 0;
 	case 't':
 		options->by_total = true;
@@ -54,17 +52,11 @@ static const struct argp_option rows_of_top[] = {
 	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 6 }, {}
 };
 
-static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
-					      { &connection_argp, 0, NULL, 0 },
-					      { &by_argp, 0, NULL, 0 },
-					      { &output_argp, 0, NULL, 0 },
-					      {} };
-
 static const struct argp top_argp = {
 	.options = rows_of_top,
 	.parser = parse,
 	.args_doc = "[SERVICE]",
-	.children = children,
+	.children = printed_selection_children,
 	.doc = "Lists the functions of a service: self is what was spent in the function, total "
 	       "adds all it called; of a wait, self is in the function that called the "
 	       "scheduler. With --by, one row for each value of a tag.",

@@ -155,19 +155,17 @@ int sum_text_write(const json_t *answer, const struct sum_options *options, stru
 static int make_path(struct client *client, const struct sum_options *options, struct bytes *path)
 {
 	const struct selection_options *selection = options->selection;
-	char since[NUMBER_TEXT_SIZE], until[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE];
+	struct time_range_parameters range = time_range_parameters(&selection->range.range);
+	char limit[NUMBER_TEXT_SIZE];
 
-	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server excludes the end of the range, this program includes it. */
-	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(limit, sizeof(limit), "%u",
 		       options->rows > 0 ? MIN(options->rows, (uint32_t)ALL_ROWS) : ALL_ROWS);
 	return client_path(client, path, selection->by ? "/v1/groups" : "/v1/processes", "service",
 			   selection->service ? selection->service : "", "event",
 			   event_type_name(selection->event), "filter",
 			   selection->filter ? selection->filter : "", "group_by",
-			   selection->by ? selection->by : "", "since", since, "until", until,
-			   "limit", limit, NULL);
+			   selection->by ? selection->by : "", "since", range.since, "until",
+			   range.until, "limit", limit, NULL);
 }
 
 static enum exit_code print_answer(const json_t *answer, const struct sum_options *options)

@@ -19,18 +19,16 @@ static int request(struct client *client, const struct selection_options *select
 		   uint32_t max_rows, struct bytes *ret_answer)
 {
 	scoped_bytes struct bytes path = BYTES_INIT(MAX_PATH_BYTES);
-	char since[NUMBER_SIZE], until[NUMBER_SIZE], limit[NUMBER_SIZE];
+	struct time_range_parameters range = time_range_parameters(&selection->range.range);
+	char limit[NUMBER_SIZE];
 	int r;
 
-	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server excludes the end of the range, this program includes it. */
-	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(limit, sizeof(limit), "%" PRIu32, max_rows);
 	r = client_path(client, &path, "/v1/unresolved", "service",
 			selection->service ? selection->service : "", "event",
 			event_type_name(selection->event), "filter",
-			selection->filter ? selection->filter : "", "since", since, "until", until,
-			"limit", limit, NULL);
+			selection->filter ? selection->filter : "", "since", range.since, "until",
+			range.until, "limit", limit, NULL);
 	if (r < 0)
 		return log_error_errno(r, "cannot request the files without names: %m");
 	return client_get(client, (const char *)path.data, ret_answer);

@@ -277,6 +277,21 @@ static const struct argp_option output_rows[] = {
 
 const struct argp output_argp = { .options = output_rows, .parser = parse_output };
 
+const struct argp_child printed_selection_children[] = { { &selection_argp, 0, NULL, 0 },
+							 { &connection_argp, 0, NULL, 0 },
+							 { &by_argp, 0, NULL, 0 },
+							 { &output_argp, 0, NULL, 0 },
+							 {} };
+
+void pass_printed_selection(struct argp_state *state, struct selection_options *selection,
+			    struct connection_options *connection, struct output_options *output)
+{
+	state->child_inputs[0] = selection;
+	state->child_inputs[1] = connection;
+	state->child_inputs[2] = selection; /* of --by */
+	state->child_inputs[3] = output;
+}
+
 uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,
 			     uint32_t min, uint32_t max)
 {

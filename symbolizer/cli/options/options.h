@@ -80,6 +80,12 @@ extern const struct argp by_argp;
 extern const struct argp output_argp;
 extern const struct argp width_argp;
 
+/* The options of the commands that print a selection: selection, connection, --by and output. */
+extern const struct argp_child printed_selection_children[];
+/* Sets the inputs of printed_selection_children, for ARGP_KEY_INIT of their parser. */
+void pass_printed_selection(struct argp_state *state, struct selection_options *selection,
+			    struct connection_options *connection, struct output_options *output);
+
 /* The event types that agents sample. Other programs may send other types. */
 #define COLLECTED_EVENTS "on-cpu, off-cpu and run-queue"
 

@@ -9,6 +9,7 @@
 #include "symbolizer/cli/options/time_range.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -387,4 +388,13 @@ int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s,
 	}
 	*ret_range = range;
 	return 0;
+}
+
+struct time_range_parameters time_range_parameters(const struct time_range *range)
+{
+	struct time_range_parameters parameters;
+
+	(void)snprintf(parameters.since, sizeof(parameters.since), "%" PRIu64, range->since_s);
+	(void)snprintf(parameters.until, sizeof(parameters.until), "%" PRIu64, range->until_s + 1);
+	return parameters;
 }

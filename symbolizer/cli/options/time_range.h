@@ -26,6 +26,14 @@ struct time_range {
 int time_duration_parse(const char *text, uint64_t *ret_seconds);
 int time_moment_parse(const char *text, uint64_t now_s, uint64_t *ret_moment_s);
 
+/* The parameters since and until of a request. The server excludes the end of the range. */
+struct time_range_parameters {
+	char since[24];
+	char until[24];
+};
+
+struct time_range_parameters time_range_parameters(const struct time_range *range);
+
 /* The arguments of the options; NULL: the option is not given. */
 struct time_range_texts {
 	const char *since;

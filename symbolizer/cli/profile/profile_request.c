@@ -66,11 +66,9 @@ int profile_fetch(struct client *client, const struct selection_options *selecti
 int profile_path_write(struct client *client, const struct selection_options *selection,
 		       uint32_t max_nodes, struct bytes *out)
 {
-	char since[24], until[24], nodes[24];
+	struct time_range_parameters range = time_range_parameters(&selection->range.range);
+	char nodes[24];
 
-	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
-	/* The server excludes the end of the range, this program includes it. */
-	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
 	(void)snprintf(nodes, sizeof(nodes), "%u", max_nodes);
 	return client_path(client, out, "/v1/flame", "service",
 			   selection->service ? selection->service : "", "event",
@@ -78,8 +76,8 @@ int profile_path_write(struct client *client, const struct selection_options *se
 			   selection->filter ? selection->filter : "", "group_by",
 			   selection->by ? selection->by : "", "fold_threads",
 			   selection->fold_threads ? "true" : "", "inlines",
-			   selection->no_inlines ? "false" : "", "since", since, "until", until,
-			   "max_nodes", nodes, "format", "columns", NULL);
+			   selection->no_inlines ? "false" : "", "since", range.since, "until",
+			   range.until, "max_nodes", nodes, "format", "columns", NULL);
 }
 
 /*

@@ -98,30 +98,9 @@ void dwarf_skip_form(struct bytes_reader *cursor, uint16_t form, struct dwarf_wi
 		cursor_skip(cursor, (uint64_t)bytes);
 		return;
 	}
-	switch (step_kind(form)) {
-	case STEP_LEB:
-		cursor_skip_leb(cursor);
-		break;
-	case STEP_TEXT:
-		(void)cursor_text(cursor);
-		break;
-	case STEP_BLOCK1:
-		cursor_skip(cursor, cursor_u8(cursor));
-		break;
-	case STEP_BLOCK2:
-		cursor_skip(cursor, cursor_u16(cursor));
-		break;
-	case STEP_BLOCK4:
-		cursor_skip(cursor, cursor_u32(cursor));
-		break;
-	case STEP_BLOCK_LEB:
-		cursor_skip(cursor, cursor_uleb(cursor));
-		break;
-	default:
-		/* Unknown, or an indirect form within an indirect one, which no compiler writes. */
+	/* An unknown form, or an indirect one within an indirect one, which no compiler writes. */
+	if (!dwarf_skip_variable(cursor, step_kind(form)))
 		(void)cursor_fail(cursor);
-		break;
-	}
 }
 
 static int add_step(struct dwarf_abbrev_table *table, struct dwarf_abbrev *abbrev, uint16_t form)

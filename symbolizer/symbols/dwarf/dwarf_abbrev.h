@@ -75,6 +75,36 @@ int dwarf_form_bytes(uint16_t form, struct dwarf_widths widths);
 /* Moves the cursor behind an attribute of @form. */
 void dwarf_skip_form(struct bytes_reader *cursor, uint16_t form, struct dwarf_widths widths);
 
+/*
+ * Moves the cursor behind an attribute whose bytes tell its size. Returns false if @kind is no such
+ * kind of step: STEP_BYTES, STEP_INDIRECT or -1.
+ */
+static inline bool dwarf_skip_variable(struct bytes_reader *cursor, int kind)
+{
+	switch (kind) {
+	case STEP_LEB:
+		cursor_skip_leb(cursor);
+		return true;
+	case STEP_TEXT:
+		(void)cursor_text(cursor);
+		return true;
+	case STEP_BLOCK1:
+		cursor_skip(cursor, cursor_u8(cursor));
+		return true;
+	case STEP_BLOCK2:
+		cursor_skip(cursor, cursor_u16(cursor));
+		return true;
+	case STEP_BLOCK4:
+		cursor_skip(cursor, cursor_u32(cursor));
+		return true;
+	case STEP_BLOCK_LEB:
+		cursor_skip(cursor, cursor_uleb(cursor));
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Moves the cursor behind all attributes of an entry. */
 static inline void dwarf_skip_entry(const struct dwarf_abbrev_table *table,
 				    const struct dwarf_abbrev *abbrev, struct bytes_reader *cursor)
@@ -82,31 +112,9 @@ static inline void dwarf_skip_entry(const struct dwarf_abbrev_table *table,
 	for (unsigned int i = 0; i < abbrev->n_steps; i++) {
 		const struct dwarf_step *step = &table->steps.items[abbrev->first_step + i];
 
-		switch (step->kind) {
-		case STEP_BYTES:
+		if (step->kind == STEP_BYTES)
 			cursor_skip(cursor, step->bytes);
-			break;
-		case STEP_LEB:
-			cursor_skip_leb(cursor);
-			break;
-		case STEP_TEXT:
-			(void)cursor_text(cursor);
-			break;
-		case STEP_BLOCK1:
-			cursor_skip(cursor, cursor_u8(cursor));
-			break;
-		case STEP_BLOCK2:
-			cursor_skip(cursor, cursor_u16(cursor));
-			break;
-		case STEP_BLOCK4:
-			cursor_skip(cursor, cursor_u32(cursor));
-			break;
-		case STEP_BLOCK_LEB:
-			cursor_skip(cursor, cursor_uleb(cursor));
-			break;
-		default:
+		else if (!dwarf_skip_variable(cursor, step->kind))
 			dwarf_skip_form(cursor, (uint16_t)cursor_uleb(cursor), table->widths);
-			break;
-		}
 	}
 }

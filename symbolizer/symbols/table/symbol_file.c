@@ -377,18 +377,3 @@ int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr
 	*ret_start = file->header->base + nameless[low - 1].start;
 	return 1;
 }
-
-int symbol_file_offset_to_elf_addr(const struct symbol_file *file, uint64_t file_offset,
-				   uint64_t *ret_elf_addr)
-{
-	for (uint32_t i = 0; i < file->header->n_segments; i++) {
-		const struct symbol_segment *segment = &file->arrays.segments[i];
-
-		if (file_offset >= segment->file_offset &&
-		    file_offset - segment->file_offset < segment->size) {
-			*ret_elf_addr = segment->elf_addr + (file_offset - segment->file_offset);
-			return 1;
-		}
-	}
-	return 0;
-}

@@ -111,8 +111,4 @@ void symbol_file_range(const struct symbol_file *file, uint32_t index,
 int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
 			       uint64_t *ret_start);
 
-/* Converts a file offset of the executable. Returns 1, or 0 if no load segment has the offset. */
-int symbol_file_offset_to_elf_addr(const struct symbol_file *file, uint64_t file_offset,
-				   uint64_t *ret_elf_addr);
-
 DEFINE_SCOPED(struct symbol_file *, symbol_file_free);

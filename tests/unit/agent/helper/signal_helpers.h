@@ -80,25 +80,6 @@ static inline int signal_helpers(const char *helper, int signal)
 	return n;
 }
 
-/* Finds a helper with this name of a nursery of this test program. 0: there is none. */
-static inline pid_t find_helper(const char *helper)
-{
-	scoped(scoped_closedir) DIR *folder = opendir("/proc");
-	const struct dirent *entry;
-	char name[64], ignored[64];
-
-	assert_non_null(folder);
-	while ((entry = readdir(folder))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
-
-		if (parent > 0 && strcmp(name, helper) == 0 &&
-		    parent_of(parent, ignored, sizeof(ignored)) == getpid())
-			return pid;
-	}
-	return 0;
-}
-
 /*
  * Lowers the hard limit of file sizes of the nursery, which a process without privileges cannot
  * raise again. So parsers that are forked from now on end while they set up their sandbox.

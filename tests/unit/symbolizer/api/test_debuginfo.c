@@ -5,38 +5,8 @@
  * test.
  */
 
-#include <fcntl.h>
-
-#include "common/elf/build_id.h"
 #include "common/file.h"
-#include "tests/unit/symbolizer/api/api_fixture.h"
-
-#define MAX_PROGRAM_BYTES (256 * MIB)
-
-struct program {
-	struct bytes elf;
-	char id[EXECUTABLE_ID_TEXT_SIZE];
-};
-
-static void program_release(struct program *program)
-{
-	bytes_release(&program->elf);
-}
-
-static void read_this_program(struct program *program)
-{
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	struct executable_id id;
-	scoped_fd int fd = -1;
-
-	program->elf = BYTES_INIT(MAX_PROGRAM_BYTES);
-	assert_ok(file_read("/proc/self/exe", &program->elf));
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_ok(elf_file_open(fd, &elf));
-	assert_int_equal(build_id_from_elf(elf, &id), 1);
-	executable_id_format(&id, program->id);
-}
+#include "tests/unit/symbolizer/api/uploaded_program.h"
 
 /* Calls a streaming route like the server, with pieces of @piece bytes. */
 static void put(struct api_fixture *fixture, const char *id, const char *origin,

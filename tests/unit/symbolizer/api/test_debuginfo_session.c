@@ -4,46 +4,9 @@
  * Uploads this test program in pieces, uploads source files, and checks stored files.
  */
 
-#include <gnutls/crypto.h>
 #include <inttypes.h>
 
-#include "common/elf/build_id.h"
-#include "common/file.h"
-#include "common/hash.h"
-#include "tests/unit/symbolizer/api/api_fixture.h"
-
-#define MAX_PROGRAM_BYTES (256 * MIB)
-
-struct program {
-	struct bytes elf;
-	char id[EXECUTABLE_ID_TEXT_SIZE];
-	char sha256[65];
-};
-
-static void program_release(struct program *program)
-{
-	bytes_release(&program->elf);
-}
-
-static void read_this_program(struct program *program)
-{
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	struct executable_id id;
-	uint8_t sha256[32];
-	scoped_fd int fd = -1;
-
-	program->elf = BYTES_INIT(MAX_PROGRAM_BYTES);
-	assert_ok(file_read("/proc/self/exe", &program->elf));
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_ok(elf_file_open(fd, &elf));
-	assert_int_equal(build_id_from_elf(elf, &id), 1);
-	executable_id_format(&id, program->id);
-	assert_int_equal(
-		gnutls_hash_fast(GNUTLS_DIG_SHA256, program->elf.data, program->elf.size, sha256),
-		0);
-	hex_encode(sha256, sizeof(sha256), program->sha256);
-}
+#include "tests/unit/symbolizer/api/uploaded_program.h"
 
 static void ask(struct api_fixture *fixture, api_handler handler, const char *id, const char *rest,
 		const char *body, struct http_response *response)

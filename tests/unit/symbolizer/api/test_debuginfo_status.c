@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/elf/build_id.h"
-#include "common/file.h"
 #include "tests/support/command.h"
-#include "tests/unit/symbolizer/api/api_fixture.h"
-
-/* Uploads the program at @path. Returns its identity as text. */
-static void upload(struct api_fixture *fixture, const char *path,
-		   char ret_id[EXECUTABLE_ID_TEXT_SIZE])
-{
-	scoped(debuginfo_upload_freep) struct debuginfo_upload *pending = NULL;
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	struct bytes content = BYTES_INIT(256 * MIB);
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-	struct executable_id id;
-	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	assert_ok(elf_file_open(fd, &elf));
-	assert_int_equal(build_id_from_elf(elf, &id), 1);
-	assert_ok(file_read(path, &content));
-	assert_ok(debuginfo_upload_begin(fixture->context.debuginfo, &id, DEBUGINFO_FROM_PIPELINE,
-					 &pending, message));
-	assert_ok(debuginfo_upload_append(pending, bytes_view_of(&content), message));
-	assert_int_equal(debuginfo_upload_commit(pending, &entry, message), 1);
-	bytes_release(&content);
-	executable_id_format(&id, ret_id);
-}
+#include "tests/unit/symbolizer/api/uploaded_program.h"
 
 static json_t *ask_status(struct api_fixture *fixture, const char *id)
 {
@@ -69,7 +44,7 @@ static void the_status_describes_the_table_of_a_file(void **state)
 	scoped(json_decrefp) json_t *json = NULL;
 	const json_t *table;
 
-	upload(*state, "/proc/self/exe", id);
+	upload_program(*state, "/proc/self/exe", id);
 	json = ask_until_made(*state, id);
 	assert_string_equal(json_text_at(json, "build_id"), id);
 	assert_int_equal(json_array_size(json_object_get(json, "files")), 1);
@@ -101,7 +76,7 @@ static void the_status_of_a_stripped_file_has_the_reason_and_the_remedy(void **s
 		       (int)getpid());
 	assert_int_equal(command_output(command, &output), 0);
 	bytes_release(&output);
-	upload(fixture, path, id);
+	upload_program(fixture, path, id);
 	json = ask_until_made(fixture, id);
 	table = json_object_get(json, "table");
 	assert_string_equal(json_text_at(table, "status"), "ready");

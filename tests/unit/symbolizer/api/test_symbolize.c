@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/elf/build_id.h"
-#include "common/file.h"
-#include "tests/unit/symbolizer/api/api_fixture.h"
+#include "tests/unit/symbolizer/api/uploaded_program.h"
 
 static void addresses_without_debuginfo_have_that_status(void **state)
 {
@@ -45,24 +43,9 @@ extern const char mark_of_inlined_here[];
 static uint64_t upload_this_program(struct api_fixture *fixture,
 				    char ret_id[EXECUTABLE_ID_TEXT_SIZE])
 {
-	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	struct bytes content = BYTES_INIT(256 * MIB);
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-	struct executable_id id;
-	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	extern const char __executable_start[];
 
-	assert_ok(elf_file_open(fd, &elf));
-	assert_int_equal(build_id_from_elf(elf, &id), 1);
-	assert_ok(file_read("/proc/self/exe", &content));
-	assert_ok(debuginfo_upload_begin(fixture->context.debuginfo, &id, DEBUGINFO_FROM_PIPELINE,
-					 &upload, message));
-	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
-	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
-	bytes_release(&content);
-	executable_id_format(&id, ret_id);
+	upload_program(fixture, "/proc/self/exe", ret_id);
 	return (uint64_t)(mark_of_inlined_here - __executable_start);
 }
 

@@ -12,17 +12,25 @@
 #include "symbolizer/ingest/batch_checks.h"
 #include "tests/unit/symbolizer/ingest/small_batch.h"
 
-static void a_decoded_batch_equals_the_encoded_one(void **state)
+/* Decodes small_batch(). Returns the arena with the items of the decoded batch. */
+static struct arena *decode_small_batch(struct batch *ret_batch)
 {
 	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
 	char reason[DECODE_MESSAGE_SIZE];
+	struct arena *arena;
+
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_ok(decode_message(batch_builder_message(builder), arena, ret_batch, reason));
+	return arena;
+}
+
+static void a_decoded_batch_equals_the_encoded_one(void **state)
+{
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct batch batch;
 
 	(void)state;
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
-
+	arena = decode_small_batch(&batch);
 	assert_int_equal(batch.agent_id.bytes[15], 7);
 	assert_int_equal(batch.epoch, 1000);
 	assert_int_equal(batch.sequence, 3);
@@ -56,16 +64,12 @@ static const struct batch_stack *stack_of_number(const struct batch *batch, uint
 
 static void stacks_are_expanded_leaf_first(void **state)
 {
-	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
-	char reason[DECODE_MESSAGE_SIZE];
 	scoped(arena_freep) struct arena *arena = NULL;
 	const struct batch_stack *stack;
 	struct batch batch;
 
 	(void)state;
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
-
+	arena = decode_small_batch(&batch);
 	assert_int_equal(batch.n_stacks, 3);
 	stack = stack_of_number(&batch, 1);
 	assert_int_equal(stack->n_frames, 4);
@@ -84,15 +88,11 @@ static void stacks_are_expanded_leaf_first(void **state)
 
 static void rows_get_wall_clock_slots(void **state)
 {
-	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
-	char reason[DECODE_MESSAGE_SIZE];
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct batch batch;
 
 	(void)state;
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
-
+	arena = decode_small_batch(&batch);
 	assert_int_equal(batch.n_rows, 4);
 	assert_int_equal(batch.rows[0].series, 1);
 	assert_int_equal(batch.rows[0].slot, OPENED / SLOT_NS);

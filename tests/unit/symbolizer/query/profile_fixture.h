@@ -20,8 +20,6 @@
 #include "tests/support/fake_store.h"
 #include "tests/support/store_view.h"
 
-#define KERNEL_TEXT UINT64_C(0xffffffff81000000)
-
 /* 2024-02-21T03:12:00Z */
 #define T0     (UINT64_C(1708485120) * NSEC_PER_SEC / SLOT_NS)
 #define SECOND (NSEC_PER_SEC / SLOT_NS)

@@ -192,6 +192,16 @@ static void a_range_includes_both_its_ends(void **state)
 	}
 }
 
+static void the_parameter_until_is_the_second_after_the_range(void **state)
+{
+	const struct time_range range = { .since_s = 1724230800, .until_s = 1724230899 };
+	const struct time_range_parameters parameters = time_range_parameters(&range);
+
+	(void)state;
+	assert_string_equal(parameters.since, "1724230800");
+	assert_string_equal(parameters.until, "1724230900");
+}
+
 static void the_error_for_a_wrong_range_names_the_option(void **state)
 {
 	static const struct {
@@ -267,6 +277,7 @@ int main(void)
 		cmocka_unit_test(moments_are_relative_or_absolute),
 		cmocka_unit_test(invalid_moments_are_refused),
 		cmocka_unit_test(a_range_includes_both_its_ends),
+		cmocka_unit_test(the_parameter_until_is_the_second_after_the_range),
 		cmocka_unit_test(the_error_for_a_wrong_range_names_the_option),
 		cmocka_unit_test_setup_teardown(a_time_of_day_is_right_when_clocks_are_changed,
 						NULL, in_a_zone_three_hours_east),

@@ -68,22 +68,6 @@ static void a_batch_gives_the_answers_of_single_lookups(void **state)
 	}
 }
 
-static void a_file_offset_is_converted_by_its_segment(void **state)
-{
-	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c,
-					 "-O1 -g -fuse-ld=bfd -Wl,-z,separate-code");
-	scoped_compiled struct compiled compiled = compiled_of(path);
-	scoped_free char *line =
-		command_text("readelf -lW %s | grep ' R E ' | awk '{print $2, $3, $5}'", path);
-	uint64_t offset, elf_addr, size, found;
-
-	assert_int_equal(
-		sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &elf_addr, &size), 3);
-	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, offset + 5, &found), 1);
-	assert_int_equal(found, elf_addr + 5);
-	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, UINT64_MAX, &found), 0);
-}
-
 static int open_bytes(const struct bytes *flat)
 {
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;
@@ -280,7 +264,6 @@ int main(void)
 		in_folder(an_address_is_found_in_the_range_around_it),
 		in_folder(addresses_outside_of_code_have_no_location),
 		in_folder(a_batch_gives_the_answers_of_single_lookups),
-		in_folder(a_file_offset_is_converted_by_its_segment),
 		in_folder(every_damaged_byte_is_detected),
 		in_folder(a_truncated_table_is_refused),
 		in_folder(indexes_and_offsets_out_of_range_are_refused),
