@@ -119,8 +119,8 @@ int debuginfo_upload_as_source(struct debuginfo_upload *upload, const char *path
 			       char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
 /*
- * Whether uploads may write @bytes more to the disk, of which a part is kept free for samples. 0, or
- * -ENOSPC with a message.
+ * Checks whether uploads may write @bytes more to the disk, a part of which is kept free for
+ * samples. 0, or -ENOSPC with a message.
  */
 int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
 			 char ret_message[DEBUGINFO_MESSAGE_SIZE]);
