@@ -4,8 +4,8 @@
 /*
  * A queue of records that wait until the files of their process are identified, or until an unwind
  * table is made. They are samples, copies of stacks, and mapping events. An event that replaces a
- * mapping waits behind the older samples of its process, because their addresses must be looked up
- * in the mapping that it replaces.
+ * mapping waits until the older samples of its process are processed, because their addresses must
+ * be looked up in the mapping that the event replaces.
  *
  * A record waits until its deadline, and all records together are bounded in bytes. When the
  * deadline has passed, or there is no room for a record, the record is processed with the files and
@@ -49,23 +49,24 @@ int parked_records_add(struct parked_records *records, const struct parked_recor
 		       uint64_t deadline_ns);
 
 /*
- * Processes a record if it need not wait any longer; with @is_late it must. Returns 0: it still has
- * to wait; 1: it was processed; 2: it was processed, and the run should end; or negative errno: it
- * is dropped, and the run ends. May set waits_for.
+ * Processes @record if it need not wait any longer. If @is_late, processes it in any case. May set
+ * record->waits_for. Returns 0: the record still has to wait; 1: it was processed; 2: it was
+ * processed, and parked_records_run() should return; negative errno: the record is dropped, and
+ * parked_records_run() returns.
  */
 typedef int (*parked_try)(void *arg, struct parked_record *record, bool is_late);
 
 /*
- * Calls @function for all records in their order. After it returns 0 for a record, later records of
- * the same process are skipped. A record for which it returns another value is removed. 0; 1:
- * @function ended the run; or its first error.
+ * Calls @function for all records in their order. After @function returns 0 for a record, later
+ * records of the same process are skipped. A record for which it returns another value is removed.
+ * Returns 0; 1 if @function returned 2; or the first error of @function.
  */
 int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function,
 		       void *arg);
 
 /*
- * Calls @function for all records of @pid with @is_late, and removes them; a 2 does not end this.
- * 0, or the first error of @function.
+ * Calls @function with @is_late for all records of @pid, also after @function returned 2, and
+ * removes them. Returns 0, or the first error of @function.
  */
 int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function,
 		       void *arg);

@@ -24,8 +24,10 @@ struct bytes {
 	size_t capacity;
 	size_t ceiling; /* appends beyond it fail with -EFBIG */
 	int error;      /* 0, or the first negative errno */
-	/* A capacity above BYTES_OUTSIDE_BUDGET is taken from it: -ENOMEM if it refuses. NULL: no
-	 * limit. Set before the first append. */
+	/*
+	 * A capacity above BYTES_OUTSIDE_BUDGET is taken from this budget; if it refuses, the
+	 * append fails with -ENOMEM. NULL: no limit. Set before the first append.
+	 */
 	struct memory_budget *budget;
 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debian's `uname -v`: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)".
- * Ubuntu's version_signature: "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16".
+ * The texts that distributions use for the version of their kernel:
+ *
+ *   Debian's `uname -v`                  #1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)
+ *   Ubuntu's /proc/version_signature     Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16
  */
 
 #include "common/kernel_version.h"

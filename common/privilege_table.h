@@ -19,7 +19,7 @@ enum privilege {
 enum privilege_need {
 	PRIVILEGE_IS_REQUIRED, /* the agent does not start without it */
 	PRIVILEGE_DEGRADES,    /* the agent starts, and logs what is lost */
-	/* the part of the agent that fails without it logs that; the check at start does not */
+	/* not logged at the start; the part of the agent that needs it logs its failure */
 	PRIVILEGE_IS_SILENT,
 };
 

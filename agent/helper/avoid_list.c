@@ -7,7 +7,7 @@
 #include "common/base.h"
 #include "common/hash_table.h"
 
-/* A longer shift exceeds any maximum. */
+/* After this many doublings of first_ns, the time exceeds any max_ns. */
 #define MAX_DOUBLINGS 20
 
 struct avoided {

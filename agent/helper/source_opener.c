@@ -13,7 +13,7 @@ struct opening {
 	struct hash128 content;
 	char *path;
 	int fd;    /* opened in the way that is being tried; -1: none */
-	int error; /* -ENOENT, or the error of a helper at one of the ways */
+	int error; /* to be returned if all ways fail: -ENOENT, or the last error of a helper */
 	struct helper_message message;
 };
 
@@ -35,7 +35,7 @@ static void forget(void *arg)
 	opening_free(opening);
 }
 
-/* @fd: the file, or negative errno. */
+/* Passes @fd, a descriptor of the file or a negative errno, to the caller's callback. */
 static void end(struct opening *opening, int fd, const struct parser_source *source)
 {
 	const struct source_request request = opening->request;
@@ -44,7 +44,7 @@ static void end(struct opening *opening, int fd, const struct parser_source *sou
 	request.opened(request.arg, fd, source);
 }
 
-/* Another way may lead to the file, even if a helper failed at this one. */
+/* Tries the next way to open the file, also if a helper failed (@error < 0) in the current way. */
 static void try_next_way(struct opening *opening, int error)
 {
 	if (error < 0)

@@ -52,7 +52,7 @@ int slot_pool_init(struct slot_pool *pool, const struct paging_backend *backend,
 		   uint32_t max_parts);
 void slot_pool_release(struct slot_pool *pool);
 
-/* The part of @slot must have been created. */
+/* Returns the content of @slot. Its part must have been created. */
 struct abi_unwind_slot *slot_pool_at(const struct slot_pool *pool, uint32_t slot);
 
 /* Creates @part unless it exists. Returns 0 or a negative errno. */

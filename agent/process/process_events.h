@@ -35,7 +35,7 @@ struct process_event {
 	uint32_t pid;                 /* kernel tgid */
 	uint32_t parent;              /* FORKED: the parent's tgid */
 	uint64_t time_ns;             /* CLOCK_MONOTONIC */
-	uint64_t order;               /* of events with equal times */
+	uint64_t order;               /* position among events with equal times */
 	char comm[PROCESS_COMM_SIZE]; /* EXECED */
 	/* MAPPED: executable mappings only */
 	uint64_t start, end, file_offset;

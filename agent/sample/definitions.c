@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tables of numbers with a maximum size. When a table gets full, numbers that were not used for
- * a minute are removed, and if that is not enough, those that were used longest ago. Numbers are
- * never reused, so removing one costs no more than one definition on the wire.
+ * Two tables with a maximum size: numbers of stacks, and numbers of series. When a table gets full,
+ * the agent removes numbers that were not used for a minute, and if that is not enough, those that
+ * were used longest ago. A removed number is never used again: if the stack is sampled again, it
+ * gets a new number and its definition is sent once more.
  */
 #include "agent/sample/definitions.h"
 
@@ -116,7 +117,7 @@ void definitions_forget(struct definitions *definitions, bool all)
 
 /*
  * Removes numbers that were not used in the last @keep windows before @window. @last_window_at:
- * offset of last_window in an element.
+ * offset of the field last_window in a value of the table.
  */
 static size_t remove_unused(struct hash_table *table, size_t last_window_at, uint64_t keep,
 			    uint64_t window)

@@ -10,7 +10,9 @@
 
 /* Set before loading; constants for the verifier afterwards. */
 struct abi_config {
-	/* address of _text in the running kernel; 0: the kernel hides its addresses from us */
+	/*
+	 * address of _text in the running kernel; 0: the kernel hides its addresses from the agent
+	 */
 	__u64 kernel_text_start;
 	__u64 kernel_text_end;
 	__u64 period_ns; /* of the on-CPU timer */

@@ -33,7 +33,7 @@ struct abi_mapping {
 	__u64 start; /* pc, inclusive */
 	__u64 end;   /* pc, exclusive */
 	__u64 bias;  /* pc - bias is the frame's address */
-	/* number; 0: executable memory without a known file, the raw pc is the address */
+	/* number of the executable; 0: memory without a known file, frames have the raw pc */
 	__u32 executable;
 	__u32 kind; /* enum frame_kind of common/frame.h: NATIVE or NATIVE_FILE_OFFSET */
 };

@@ -5,12 +5,12 @@
  * Unwind tables: how to compute the caller's registers at an ELF address.
  *
  *   rows    sorted by address, 4 bytes each: the offset in its page, and the number of a rule. A
- *           row is valid until the next one. Gaps between FDEs are rows too (rule NONE), except
- *           padding: less than 16 bytes before an FDE that begins at a multiple of 16 contain no
- *           code, and the row before them continues.
- *   pages   for every 4 KiB of the executable's text the first row in it. Pages of 64 KiB would
- *           also fit 16 bits and save 2 % of the rows, but a search over a hundred rows reads few
- *           cache lines, over thousands many.
+ *           row is valid until the next one. A gap between FDEs has a row too (rule NONE), unless
+ *           it is padding: a gap of less than 16 bytes before an FDE that begins at a multiple of
+ *           16 contains no code, so the row before the gap stays valid in it.
+ *   pages   for every 4 KiB of the executable's text the first row in it. With pages of 64 KiB the
+ *           offset would fit 16 bits too, and there would be 2 % fewer rows. But a search in the
+ *           hundred rows of a page of 4 KiB reads fewer cache lines than one in thousands of rows.
  *   rules   the few hundred distinct rules of the executable
  *
  * agent/unwind compiles rules from call frame information (DWARF 5 §6.4, LSB Core §10.6 for
@@ -42,7 +42,7 @@ enum unwind_cfa {
 	UNWIND_CFA_DEREF_FP = 6, /* *(fp + offset) + addend */
 	UNWIND_CFA_PLT = 7,      /* x86-64 lazy PLT: sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
 	UNWIND_CFA_SIGNAL = 8,   /* the kernel's signal frame is at sp */
-	/* an unsupported expression: try the frame pointer, count it */
+	/* an unsupported expression: try the frame pointer, and count the frame */
 	UNWIND_CFA_UNSUPPORTED = 9,
 	UNWIND_CFA_DEREF_INDEXED = 10, /* *(sp + offset + 8 * DWARF register cfa_register) + 8 */
 	/*
@@ -51,8 +51,9 @@ enum unwind_cfa {
 	 */
 	UNWIND_CFA_OTHER_STACK = 11,
 	/*
-	 * x86-64, from the system call clone() or clone3() to its return: sp + offset; in the
-	 * child, where it returns 0, the outermost frame, on the child's own stack
+	 * x86-64: the code of clone() and clone3() from the system call to the return. In the
+	 * parent the CFA is sp + offset. In the child (the system call returned 0) this is the
+	 * outermost frame, because the child has its own stack.
 	 */
 	UNWIND_CFA_CLONE = 12
 };
@@ -67,13 +68,14 @@ enum unwind_saved {
 	UNWIND_SAVED_UNDEFINED = 3,
 	UNWIND_SAVED_FP_DEREF = 4, /* at fp + offset (expressions of realigned frames) */
 	/*
-	 * return address: at CFA + fp_offset + 8, above the frame pointer in arm64's frame record,
-	 * or without one
+	 * return address: at CFA + fp_offset + 8. On arm64 that is after the frame pointer in the
+	 * frame record. If the frame pointer is not saved, fp_offset only locates the return
+	 * address.
 	 */
 	UNWIND_SAVED_BESIDE_FP = 5
 };
 
-/* Value of rbx_offset: rbx is not followed, or lost. */
+/* Value of rbx_offset: the caller's rbx is unknown, because rbx is not followed or was changed. */
 #define UNWIND_RBX_LOST (-32768)
 
 /*

@@ -3,7 +3,7 @@
 #
 # `perf record` of the whole host is running when the agent starts. The agent must not change perf's records: kernels up to
 # 6.18 mark them as having build-IDs once another event requests build-IDs, and perf 6.1 crashes on that. The agent does
-# without build-IDs in events, and still knows programs that have ended before it looks at them.
+# not request build-IDs in events, and still identifies programs that have ended before it reads their files.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq perf

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Our server with Debian's debuginfod as its upstream. It fetches a file once, verifies it, remembers missing files, and
-# answers within a bounded time, also if two servers are each other's upstream.
+# Our server has Debian's debuginfod as its upstream. It fetches each file once, verifies it, remembers files that upstream
+# lacks, and answers within a bounded time, also if two servers are each other's upstream.
 #
-# This test runs beside others.
+# This test runs beside others: it starts no agent.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf debuginfod python3 sqlite3
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A busy program runs from a file system that accepts requests and never answers them: a process that reads the program's
-# file blocks in the kernel, and no signal ends it. Two other programs have their command line and a stack in such a file.
-# Reading the stack of the first blocks; reading mappings or the command line of the second waits for a lock. Its holder
-# blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
+# file blocks in the kernel, and no signal ends it. Two other programs have their command line and a stack in such a file. A
+# reader of the first program's stack blocks. A reader of the second program's mappings or command line waits for a lock whose
+# holder blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"

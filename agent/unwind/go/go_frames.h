@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Unwind rows for Go functions, from the table that Go's runtime walks stacks by
+ * Unwind rows for Go functions, from the table with which Go's runtime walks stacks
  * (agent/unwind/go/go_pclntab.h). For each instruction, the table has the distance of the stack
  * pointer from the return address. Where the frame pointer is saved follows from the code that the
  * compiler writes; for hand-written functions it is read from their code.
@@ -18,7 +18,7 @@
 VEC_DEFINE(go_row_vec, struct unwind_builder_row);
 
 struct go_frames {
-	/* for the code of a few functions; NULL: no code is available */
+	/* file from which the code of a few functions is read; NULL: not available */
 	const struct elf_file *elf;
 	const struct unwind_dialect *dialect;
 	struct unwind_builder *builder;
@@ -34,7 +34,7 @@ enum go_kind {
 	GO_OUTERMOST, /* the stack ends here */
 	GO_SIGNAL,    /* the kernel returns to it from a signal handler */
 	GO_SWITCHES,  /* switches to another stack */
-	GO_LEAVES,    /* switches to another stack for good: code that runs there has no caller */
+	GO_LEAVES,    /* switches to another stack and does not return: code there has no caller */
 	GO_ASMCGOCALL,
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code is not decoded from instruction to instruction. Bytes that look like a call or a lea, with a
- * target in a gap, are hardly ever something else; and the gap analysis rejects a wrong start.
- * Sections are read in pieces.
+ * The search does not decode code from instruction to instruction. It looks for bytes that may be a
+ * call or a lea with a target in a gap. Such bytes nearly always are that instruction, and the gap
+ * analysis rejects a wrong start. Sections are read in pieces.
  */
 #include "agent/unwind/x86_code/function_starts.h"
 
@@ -33,7 +33,7 @@ struct function_starts {
 	const struct elf_file *elf;
 	const struct cfi_gap_vec *gaps;
 	struct code_address_vec *starts;
-	bool is_fixed; /* linked to a fixed address, so that numbers in its code may be addresses */
+	bool is_fixed; /* linked to a fixed address, so its instructions may contain addresses */
 	/*
 	 * Bit i: a gap overlaps the 2^filter_shift bytes from filter_start + (i << filter_shift).
 	 */
@@ -118,12 +118,12 @@ static uint64_t relative_target(const uint8_t *operand, uint64_t next)
 	return next + (uint64_t)(int64_t)displacement;
 }
 
-/* movl N, m32: the offset of N depends on the operand. */
+/* Opcode of "movl N, m32". The offset of N in the instruction depends on the memory operand. */
 #define MOV_TO_MEMORY 0xc7
 
 /*
- * The target of the instruction with the opcode @bytes[1], if it is one of those below, but not
- * MOV_TO_MEMORY.
+ * Returns the target of the instruction with the opcode @bytes[1]. Only for the opcodes that
+ * opcodes_in() finds, except MOV_TO_MEMORY.
  */
 static uint64_t target_of(const uint8_t *bytes, uint64_t address)
 {
@@ -173,8 +173,8 @@ static uint64_t bytes_equal(uint64_t word, uint8_t byte)
 }
 
 /*
- * The high bit of each byte of @word that add_target_of() can use. Numbers are addresses only if
- * the code is linked to a fixed address.
+ * Returns the high bit of each byte of @word that is an opcode for add_target_of(). Opcodes with an
+ * absolute address count only if the code is linked to a fixed address.
  */
 static uint64_t opcodes_in(const struct function_starts *search, uint64_t word)
 {
@@ -186,7 +186,10 @@ static uint64_t opcodes_in(const struct function_starts *search, uint64_t word)
 	return calls;
 }
 
-/* Checks eight opcodes at a time, because few bytes are one with a target in a gap. */
+/*
+ * Compares eight bytes at a time with the opcodes, because few bytes are an opcode of an
+ * instruction with a target in a gap.
+ */
 static int search_code(struct function_starts *search, struct bytes_view piece, uint64_t address)
 {
 	int r = 0;

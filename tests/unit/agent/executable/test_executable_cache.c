@@ -19,7 +19,7 @@ static struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .device = 1, .inode = inode };
 }
 
-/* More files than are kept, all of the same executable. */
+/* Looks up more files than the cache keeps. All are the same executable. */
 static void files_looked_up_longest_ago_are_evicted_first(void **state)
 {
 	struct executable_cache *cache = new_cache(CACHE_ITEMS);
@@ -46,7 +46,7 @@ static void files_looked_up_longest_ago_are_evicted_first(void **state)
 
 		n_found += executable_cache_by_file(cache, &key, 0, &is_trusted) != NULL;
 	}
-	/* A part of the files is kept each time. */
+	/* When the index is full, the cache evicts a part of the files, not all. */
 	assert_true(n_found >= CACHE_ITEMS * 8 / 2 && n_found <= CACHE_ITEMS * 8);
 	assert_int_equal(executable_cache_files_evicted(cache), 1000 - n_found);
 	executable_unref(cache, executable);

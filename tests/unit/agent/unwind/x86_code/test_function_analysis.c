@@ -241,7 +241,7 @@ static void compare_function(const struct followed *followed, const struct unwin
 	}
 }
 
-/* The rows from the code of the C library are those that its compiler has written. */
+/* The rows computed from the C library's code equal those that its compiler wrote as CFI. */
 static void rows_from_code_agree_with_call_frame_information(void **state)
 {
 	scoped(bytes_release) struct bytes listing = BYTES_INIT(COMMAND_OUTPUT_BYTES),
@@ -282,11 +282,11 @@ static void rows_from_code_agree_with_call_frame_information(void **state)
 			continue;
 		compare_function(&followed, &table, &agreement);
 	}
-	print_message("%llu rows agree, %llu differ, %llu say something else\n",
+	print_message("%llu rows agree, %llu differ, %llu have another base\n",
 		      (unsigned long long)agreement.same, (unsigned long long)agreement.differs,
 		      (unsigned long long)agreement.other);
 	assert_true(agreement.same > 10000);
-	/* The code after a call that never returns, mostly padding. */
+	/* Rows may differ after a call that never returns; that code is mostly padding. */
 	assert_true(agreement.differs * 200 < agreement.same);
 	release(&followed);
 }
