@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "agent/executable/elf_extract.h"
 #include "agent/upload/sender.h"
@@ -227,9 +228,15 @@ static void refusals_are_final_and_malformed_pieces_are_not_sent(void **state)
 	free_server(server);
 }
 
-static bool is_open(int fd)
+/* Another thread may open a different file under the number of a closed descriptor. */
+static bool is_open_on_own_program(int fd)
 {
-	return fcntl(fd, F_GETFD) >= 0;
+	scoped_fd int own = own_program();
+	struct stat file, program;
+
+	assert_ok(fstat(own, &program));
+	return fd != own && fstat(fd, &file) == 0 && file.st_dev == program.st_dev &&
+	       file.st_ino == program.st_ino;
 }
 
 /*
@@ -279,7 +286,7 @@ static void uploads_beyond_the_queue_are_refused(void **state)
 	}
 	assert_errno(r, -EBUSY);
 	assert_true(accepted >= 4 && accepted < 10);
-	assert_false(is_open(fd));
+	assert_false(is_open_on_own_program(fd));
 	/* While the first upload is in progress. */
 	(void)sender_free(sender);
 	free_server(server);
@@ -295,7 +302,7 @@ static void without_a_rate_nothing_is_uploaded(void **state)
 
 	(void)state;
 	assert_errno(take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL), -EPERM);
-	assert_false(is_open(fd));
+	assert_false(is_open_on_own_program(fd));
 	assert_ok(bytes_append_text(&content, "content"));
 	assert_errno(take(sender, &id, "program", 3, -1, &content), -EPERM);
 	assert_null(content.data);
