@@ -90,53 +90,6 @@ static int find_agent(struct agents *agents, const char *tenant, const struct ba
 	return 0;
 }
 
-static int copy_list(const struct numbers_list *list, struct arena *arena, uint32_t **ret_numbers,
-		     size_t *ret_count)
-{
-	*ret_count = list->count;
-	*ret_numbers = arena_alloc_array(arena, list->count, sizeof(**ret_numbers));
-	if (!*ret_numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < list->count; i++)
-		(*ret_numbers)[i] = list->items[i];
-	return 0;
-}
-
-/* The numbers of code objects are the last ones, because they have the highest bit. */
-static void split_objects(struct store_missing *missing)
-{
-	size_t n = 0;
-
-	while (n < missing->n_executables && !(missing->executables[n] & FRAME_CODE_OBJECT))
-		n++;
-	missing->code_objects = missing->executables + n;
-	missing->n_code_objects = missing->n_executables - n;
-	missing->n_executables = n;
-	for (size_t i = 0; i < missing->n_code_objects; i++)
-		missing->code_objects[i] &= ~FRAME_CODE_OBJECT;
-}
-
-static int return_missing(struct numbers_missing *missing, struct arena *arena,
-			  struct store_missing *ret_missing)
-{
-	struct store_missing result = {};
-	int r;
-
-	numbers_missing_sort(missing);
-	r = copy_list(&missing->stacks, arena, &result.stacks, &result.n_stacks);
-	if (r == 0)
-		r = copy_list(&missing->series, arena, &result.series, &result.n_series);
-	if (r == 0)
-		r = copy_list(&missing->processes, arena, &result.processes, &result.n_processes);
-	if (r == 0)
-		r = copy_list(&missing->objects, arena, &result.executables, &result.n_executables);
-	if (r < 0)
-		return r;
-	split_objects(&result);
-	*ret_missing = result;
-	return STORE_NEEDS_NUMBERS;
-}
-
 /* Learns definitions and checks the numbers of all rows. STORE_STORED: all are known. */
 static int prepare(struct agents *agents, struct agent *agent, const struct batch *batch,
 		   struct arena *arena, struct store_missing *ret_missing)
@@ -160,7 +113,7 @@ static int prepare(struct agents *agents, struct agent *agent, const struct batc
 		r = numbers_check_rows(agent->numbers, batch, &missing);
 	if (r < 0)
 		return r;
-	return numbers_missing_any(&missing) ? return_missing(&missing, arena, ret_missing)
+	return numbers_missing_any(&missing) ? numbers_missing_return(&missing, arena, ret_missing)
 					     : STORE_STORED;
 }
 

@@ -202,53 +202,6 @@ void head_forget(struct head *head, const char *tenant, const struct batch *batc
 	(void)hash_table_remove(head->agents, &key);
 }
 
-static int copy_list(const struct numbers_list *list, struct arena *arena, uint32_t **ret_numbers,
-		     size_t *ret_count)
-{
-	*ret_count = list->count;
-	*ret_numbers = arena_alloc_array(arena, list->count, sizeof(**ret_numbers));
-	if (!*ret_numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < list->count; i++)
-		(*ret_numbers)[i] = list->items[i];
-	return 0;
-}
-
-/* The numbers of code objects are the last ones, because they have the highest bit. */
-static void split_objects(struct store_missing *missing)
-{
-	size_t n = 0;
-
-	while (n < missing->n_executables && !(missing->executables[n] & FRAME_CODE_OBJECT))
-		n++;
-	missing->code_objects = missing->executables + n;
-	missing->n_code_objects = missing->n_executables - n;
-	missing->n_executables = n;
-	for (size_t i = 0; i < missing->n_code_objects; i++)
-		missing->code_objects[i] &= ~FRAME_CODE_OBJECT;
-}
-
-static int return_missing(struct numbers_missing *missing, struct arena *arena,
-			  struct store_missing *ret_missing)
-{
-	struct store_missing result = {};
-	int r;
-
-	numbers_missing_sort(missing);
-	r = copy_list(&missing->stacks, arena, &result.stacks, &result.n_stacks);
-	if (r == 0)
-		r = copy_list(&missing->series, arena, &result.series, &result.n_series);
-	if (r == 0)
-		r = copy_list(&missing->processes, arena, &result.processes, &result.n_processes);
-	if (r == 0)
-		r = copy_list(&missing->objects, arena, &result.executables, &result.n_executables);
-	if (r < 0)
-		return r;
-	split_objects(&result);
-	*ret_missing = result;
-	return STORE_NEEDS_NUMBERS;
-}
-
 int head_learn(struct head *head, const char *tenant, const struct batch *batch,
 	       struct arena *arena, struct store_missing *ret_missing)
 {
@@ -266,7 +219,7 @@ int head_learn(struct head *head, const char *tenant, const struct batch *batch,
 		r = numbers_check_rows(agent->numbers, batch, &missing);
 	if (r < 0)
 		return r;
-	return numbers_missing_any(&missing) ? return_missing(&missing, arena, ret_missing)
+	return numbers_missing_any(&missing) ? numbers_missing_return(&missing, arena, ret_missing)
 					     : STORE_STORED;
 }
 

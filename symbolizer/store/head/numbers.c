@@ -49,20 +49,6 @@ struct numbers *numbers_free(struct numbers *numbers)
 	return NULL;
 }
 
-void numbers_missing_release(struct numbers_missing *missing)
-{
-	vec_release(&missing->stacks);
-	vec_release(&missing->series);
-	vec_release(&missing->processes);
-	vec_release(&missing->objects);
-}
-
-bool numbers_missing_any(const struct numbers_missing *missing)
-{
-	return missing->stacks.count || missing->series.count || missing->processes.count ||
-	       missing->objects.count;
-}
-
 static void *find_pointer(const struct hash_table *table, uint32_t number)
 {
 	void **pointer = hash_table_find(table, &number);
@@ -95,34 +81,6 @@ const char *numbers_name(const struct numbers *numbers, uint64_t key)
 	const char **name = hash_table_find(numbers->names, &key);
 
 	return name ? *name : NULL;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static void sort_list(struct numbers_list *list)
-{
-	size_t n_kept = 0;
-
-	if (list->count > 0)
-		qsort(list->items, list->count, sizeof(*list->items), compare_numbers);
-	for (size_t i = 0; i < list->count; i++) {
-		if (n_kept == 0 || list->items[n_kept - 1] != list->items[i])
-			list->items[n_kept++] = list->items[i];
-	}
-	list->count = n_kept;
-}
-
-void numbers_missing_sort(struct numbers_missing *missing)
-{
-	sort_list(&missing->stacks);
-	sort_list(&missing->series);
-	sort_list(&missing->processes);
-	sort_list(&missing->objects);
 }
 
 static int add_missing(struct numbers_list *list, uint32_t number)

@@ -12,6 +12,7 @@
 #include "common/hash_table.h"
 #include "common/vec.h"
 #include "symbolizer/store/batch.h"
+#include "symbolizer/store/store.h"
 
 struct numbers_node {
 	uint64_t address;
@@ -40,7 +41,7 @@ struct numbers_process {
 
 VEC_DEFINE(numbers_list, uint32_t);
 
-/* Numbers without a definition. Numbers repeat until numbers_missing_sort(). */
+/* Numbers without a definition. A list may have a number several times. */
 struct numbers_missing {
 	struct numbers_list stacks, series, processes, objects;
 };
@@ -80,8 +81,12 @@ const struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_
 /* NULL: unknown. */
 const char *numbers_name(const struct numbers *numbers, uint64_t key);
 
-/* Sorts each list and removes repeated numbers. */
-void numbers_missing_sort(struct numbers_missing *missing);
+/*
+ * Copies the numbers to @ret_missing in @arena, sorted and each once. Returns STORE_NEEDS_NUMBERS,
+ * or -ENOMEM.
+ */
+int numbers_missing_return(struct numbers_missing *missing, struct arena *arena,
+			   struct store_missing *ret_missing);
 bool numbers_missing_any(const struct numbers_missing *missing);
 void numbers_missing_release(struct numbers_missing *missing);
 
