@@ -155,8 +155,7 @@ static int check_sender(struct ingest_call *call, uint64_t now_ns)
 		.now_ns = clock_monotonic_ns(call->ingest->clock),
 	};
 
-	/* Without the header only this is known: the agent's clock is ahead by this time or more.
-	 * */
+	/* Without the header, the agent's clock is known to be ahead by at least this time. */
 	if (!call->sender.is_known && call->batch.closed_wall_ns > now_ns)
 		observation.offset_ns = (int64_t)(call->batch.closed_wall_ns - now_ns);
 	observation.is_refused = observation.offset_ns > SENDER_CLOCK_MAX_OFFSET_NS ||
