@@ -19,6 +19,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "symbolizer/sqlite/sqlite_copy.h"
+#include "symbolizer/store/segment_store/segment_backup.h"
 #include "symbolizer/store/sqlite/store_backup.h"
 
 #define FOLDER_MODE 0750
@@ -70,14 +71,37 @@ static int copy_files(const char *data, const char *target, const char *const *n
 	return r;
 }
 
-static int copy_all(const char *data, const char *target)
+static int copy_segments(const char *data, const char *target)
+{
+	scoped(snapshot_set_release) struct snapshot_set set = {};
+	int r = segment_backup_add(&set, data);
+
+	return r < 0 ? r : snapshot_set_copy(&set, target);
+}
+
+static int copy_days(const char *data, const char *target)
 {
 	scoped(store_snapshots_freep) struct store_snapshots *snapshots = NULL;
+	int r = store_snapshots_open(data, &snapshots);
+
+	return r < 0 ? r : store_snapshots_copy(snapshots, target);
+}
+
+/* A folder in which the key store was changed has the files of both engines. */
+static int copy_samples(const char *data, const char *target)
+{
 	int r;
 
-	r = store_snapshots_open(data, &snapshots);
-	if (r == 0)
-		r = store_snapshots_copy(snapshots, target);
+	if (!segment_backup_has_store(data))
+		return copy_days(data, target);
+	r = copy_segments(data, target);
+	return r == 0 && store_snapshots_has_store(data) ? copy_days(data, target) : r;
+}
+
+static int copy_all(const char *data, bool has_samples, const char *target)
+{
+	int r = has_samples ? copy_samples(data, target) : 0;
+
 	if (r == 0)
 		r = copy_files(data, target, databases, ARRAY_SIZE(databases), copy_database);
 	if (r == 0)
@@ -100,7 +124,8 @@ static int fail(int error, char ret_message[BACKUP_MESSAGE_SIZE], const char *at
 	return error;
 }
 
-int backup_command(const char *data, const char *target, char ret_message[BACKUP_MESSAGE_SIZE])
+int backup_command(const char *data, bool has_samples, const char *target,
+		   char ret_message[BACKUP_MESSAGE_SIZE])
 {
 	scoped_free char *partial = NULL;
 	int r;
@@ -113,7 +138,7 @@ int backup_command(const char *data, const char *target, char ret_message[BACKUP
 	if (mkdir(partial, FOLDER_MODE) < 0)
 		return fail(-errno, ret_message, "create", partial,
 			    "remove what an interrupted backup left, or choose another folder");
-	r = copy_all(data, partial);
+	r = copy_all(data, has_samples, partial);
 	/* Without effect if the folder has files. */
 	if (r < 0)
 		(void)rmdir(partial);

@@ -136,6 +136,10 @@ struct batch_host {
 };
 
 struct batch {
+	/* The body of which it was decoded, and the step by which its times were moved since. */
+	struct bytes_view body;
+	int64_t step_ns;
+
 	struct hash128 agent_id;
 	uint64_t epoch;
 	uint64_t sequence;

@@ -23,8 +23,8 @@
 #define STORE_CODE_OBJECT_ID 128
 
 /*
- * Most event types of a tenant that are not in the table of common/event_type.h. The samples of
- * further ones are only counted.
+ * Most event types of a tenant that are not in the table of common/event_type.h, in an engine that
+ * keeps a table of them. The samples of further ones are only counted.
  */
 #define STORE_MAX_EVENT_TYPES 1024
 
@@ -43,6 +43,7 @@ struct store_missing {
 	size_t n_stacks, n_series, n_processes, n_executables, n_code_objects;
 };
 
+/* Engines may leave out what they do not count, as 0, and count from their start only. */
 struct store_stats {
 	uint64_t n_too_old_batches; /* refused with STORE_TOO_OLD since the start */
 	/* Days that retention removed since the start. */
@@ -60,9 +61,13 @@ struct store_operations {
 				 struct arena *arena, struct store_executable **ret_executables,
 				 size_t *ret_count);
 	void (*set_retention)(struct store *store, uint64_t retention_ns);
+	void (*set_hourly_retention)(struct store *store, uint64_t retention_ns);
 	void (*set_max_bytes)(struct store *store, uint64_t max_bytes);
+	int (*retain)(struct store *store, size_t *ret_removed);
 	int (*check)(struct store *store);
 	int (*stats)(struct store *store, struct store_stats *ret_stats);
+	int (*delete_service)(struct store *store, const char *tenant, const char *service);
+	int (*verify)(struct store *store, size_t *ret_faults);
 	struct store *(*free)(struct store *store);
 };
 
@@ -93,8 +98,8 @@ static inline int store_view_open(struct store *store, const struct store_view_o
 }
 
 /*
- * Lists the last @max executables that the agent defined in @epoch, the newest first. For ingest,
- * which keeps their identities. Their IDs are 0, because IDs belong to views.
+ * Lists the last @max executables with an identity that the agent defined in @epoch, the newest
+ * first. For ingest, which keeps their identities. Their IDs are 0, because IDs belong to views.
  */
 static inline int store_agent_executables(struct store *store, const char *tenant,
 					  const struct hash128 *agent, uint64_t epoch, size_t max,
@@ -106,11 +111,25 @@ static inline int store_agent_executables(struct store *store, const char *tenan
 						    ret_executables, ret_count);
 }
 
-/* Older batches are refused from now on (STORE_TOO_OLD). 0, the default: none. */
+/*
+ * How long samples are kept. Older batches are refused from now on (STORE_TOO_OLD). 0, the default:
+ * no limit.
+ */
 static inline void store_set_retention(struct store *store, uint64_t retention_ns)
 {
 	if (store->operations->set_retention)
 		store->operations->set_retention(store, retention_ns);
+}
+
+/*
+ * How long the sums of hours are kept after their samples were removed, if that is longer. Batches
+ * that are as old are still stored then. 0, the default: as long as samples. Engines may lack the
+ * operation.
+ */
+static inline void store_set_hourly_retention(struct store *store, uint64_t retention_ns)
+{
+	if (store->operations->set_hourly_retention)
+		store->operations->set_hourly_retention(store, retention_ns);
 }
 
 /*
@@ -121,6 +140,17 @@ static inline void store_set_max_bytes(struct store *store, uint64_t max_bytes)
 {
 	if (store->operations->set_max_bytes)
 		store->operations->set_max_bytes(store, max_bytes);
+}
+
+/*
+ * Removes days by these limits, and logs them; *ret_removed is their number. Call it at least every
+ * hour: it also remembers the time, so that a clock that is wrongly ahead removes nothing
+ * (data_folder/trusted_clock.h). Engines may lack the operation.
+ */
+static inline int store_retain(struct store *store, size_t *ret_removed)
+{
+	*ret_removed = 0;
+	return store->operations->retain ? store->operations->retain(store, ret_removed) : 0;
 }
 
 /*
@@ -135,6 +165,28 @@ static inline int store_check(struct store *store)
 static inline int store_stats(struct store *store, struct store_stats *ret_stats)
 {
 	return store->operations->stats(store, ret_stats);
+}
+
+/*
+ * Deletes all samples of a service that were stored before the call. 1 deleted, 0 there were none;
+ * -EOPNOTSUPP: the engine cannot. After another error a part may be deleted: call it again.
+ */
+static inline int store_delete_service(struct store *store, const char *tenant, const char *service)
+{
+	if (!store->operations->delete_service)
+		return -EOPNOTSUPP;
+	return store->operations->delete_service(store, tenant, service);
+}
+
+/*
+ * Reads all files, logs their faults, and returns the number of these. Writes and queries continue.
+ * -EOPNOTSUPP: the engine cannot.
+ */
+static inline int store_verify(struct store *store, size_t *ret_faults)
+{
+	if (!store->operations->verify)
+		return -EOPNOTSUPP;
+	return store->operations->verify(store, ret_faults);
 }
 
 static inline struct store *store_free(struct store *store)

@@ -10,6 +10,8 @@
  * for another object. To remember an object for longer, use its identity (an executable's build-ID;
  * the host, PID and start time of a process).
  *
+ * Results are valid as long as the view and the arena of the call.
+ *
  * A view sees at least the batches that were stored before it was opened. It may see later ones,
  * and two calls may see different ones. Data that retention removes while the view is open may be
  * missing. A view is used by one thread at a time. Between two calls it holds nothing that others
@@ -164,6 +166,9 @@ struct store_sum_series {
 /* Most items of a sum, 32 bytes each. A day of a busy fleet has several hundred thousand. */
 #define STORE_SUM_MAX_ITEMS (8u << 20)
 
+/* Most steps of a sum. Engines hold 16 bytes for each while they read a part of the samples. */
+#define STORE_MAX_STEPS 100000
+
 struct store_sum_query {
 	const struct store_sum_series *series; /* [n_series] ascending by ID */
 	size_t n_series;
@@ -171,14 +176,29 @@ struct store_sum_query {
 	enum store_sum_policy policy;
 	bool without_stacks; /* one item a group, with stack 0 */
 	bool last_slots;     /* fill last_slot with STORE_SUM_ADD too */
-	size_t max_items;    /* 0: STORE_SUM_MAX_ITEMS */
+	/*
+	 * Not 0: one item for each group and step of this length from from_slot on, with the
+	 * number of the step in the place of the stack. Only with STORE_SUM_ADD and without_stacks,
+	 * without last_slots, and for at most STORE_MAX_STEPS steps. The range is not widened: the
+	 * sum of an hour without samples is divided among its steps by their length.
+	 */
+	uint64_t step_slots;
+	size_t max_items; /* 0: STORE_SUM_MAX_ITEMS */
 };
+
+/* The number of steps that begin in the range; 0: the query has no steps. */
+static inline uint64_t store_sum_steps(const struct store_sum_query *query)
+{
+	return query->step_slots ? (query->to_slot - query->from_slot + query->step_slots - 1) /
+					   query->step_slots
+				 : 0;
+}
 
 /* The stack ID of values of stacks that have no item, because there are too many. */
 #define STORE_OTHER_STACKS UINT64_MAX
 
 struct store_sum {
-	uint64_t stack;
+	uint64_t stack;     /* with steps: the number of the step */
 	uint64_t value;     /* UINT64_MAX also for larger values */
 	uint64_t last_slot; /* the newest slot of the rows; 0 if it was not asked for */
 	uint32_t group;
@@ -190,6 +210,11 @@ struct store_sums {
 	uint64_t n_rows; /* that were added; 0: the engine does not count rows */
 	uint64_t marked_value;
 	uint64_t n_damaged_blocks; /* of the series' hosts, which were skipped */
+	/*
+	 * The range of the sums, if it is wider than that of the query, because only sums of hours
+	 * are left of it; both 0: it may be equal.
+	 */
+	uint64_t from_slot, to_slot;
 	struct memory_budget *memory;
 	uint64_t taken_bytes; /* of the budget */
 };
@@ -397,7 +422,10 @@ static inline int store_load_code_objects(struct store_view *view, const uint32_
 	return view->operations->load_code_objects(view, ids, count, arena, ret_objects);
 }
 
-/* Finds the event type of this name. Returns 1 if found, 0 if the tenant has no such type. */
+/*
+ * Finds the event type of this name. If agents describe it differently, the engine chooses a
+ * description. Returns 1 if found, 0 if the tenant has no such type.
+ */
 static inline int store_find_event_type(struct store_view *view, const char *name,
 					struct arena *arena, struct event_type_info *ret_info)
 {
@@ -453,8 +481,9 @@ static inline int store_find_executable(struct store_view *view,
  * The next three serve messages about data that was not found. Their cost and their results are
  * bounded, whatever the size of the store. -EOPNOTSUPP: the engine does not implement them.
  *
- * The first lists names of processes of any time, sorted, at most @max. It also steps over names
- * of other tenants, so that with very many of these the list is incomplete.
+ * The first lists names of processes of any time, sorted, at most @max. It may leave out processes
+ * without samples. It also steps over names of other tenants, so that with very many of these the
+ * list is incomplete.
  */
 static inline int store_list_services(struct store_view *view, size_t max, struct arena *arena,
 				      struct store_service **ret_services, size_t *ret_count)

@@ -185,11 +185,15 @@ static void wake_caller(struct store_write *write)
 	(void)sem_post(&container_of(write, struct waiting_write, write)->done);
 }
 
-int write_queue_run(struct write_queue *queue, const struct store_write *write)
+int write_queue_run(struct write_queue *queue, const char *tenant, const struct batch *batch,
+		    struct arena *arena, struct store_missing *ret_missing)
 {
-	struct waiting_write waiting = { .write = *write };
+	struct waiting_write waiting = { .write = { .tenant = tenant,
+						    .batch = batch,
+						    .arena = arena,
+						    .ret_missing = ret_missing,
+						    .complete = wake_caller } };
 
-	waiting.write.complete = wake_caller;
 	(void)sem_init(&waiting.done, 0, 0);
 	write_queue_begin(queue, &waiting.write);
 	while (sem_wait(&waiting.done) < 0 && errno == EINTR)

@@ -53,7 +53,8 @@ struct write_queue *write_queue_free(struct write_queue *queue);
 /* Puts @write into the queue. Thread-safe. */
 void write_queue_begin(struct write_queue *queue, struct store_write *write);
 
-/* Begins a copy of @write, waits for its completion and returns its result. */
-int write_queue_run(struct write_queue *queue, const struct store_write *write);
+/* Writes a batch as store_write() does: waits for its completion, and returns its result. */
+int write_queue_run(struct write_queue *queue, const char *tenant, const struct batch *batch,
+		    struct arena *arena, struct store_missing *ret_missing);
 
 DEFINE_SCOPED(struct write_queue *, write_queue_free);

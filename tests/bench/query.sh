@@ -7,7 +7,8 @@
 # The store is filled with replayed batches of mostly idle services: HEARTH_QUERY_HOSTS (100) hosts
 # and HEARTH_QUERY_MINUTES (60) minutes, as far as they can be written in HEARTH_QUERY_FILL_S (180)
 # seconds. The full size is 100 hosts and 1440 minutes with HEARTH_QUERY_FILL_S=0, which is no limit.
-# "day" in the names of figures is the whole time in the store.
+# "day" in the names of figures is the whole time in the store. HEARTH_SYMBOLIZER_STORE=segments
+# selects the engine, as for the server itself.
 . "$(dirname "$0")/figures.sh"
 . "$(dirname "$0")/fleet/loads.sh"
 . "$(dirname "$0")/fleet/captures.sh"
@@ -16,6 +17,7 @@ need_tools curl jq python3 zstd
 
 hosts=${HEARTH_QUERY_HOSTS:-100} minutes=${HEARTH_QUERY_MINUTES:-60} fill_s=${HEARTH_QUERY_FILL_S:-180}
 service=${HEARTH_QUERY_SERVICE:-python3} seconds=${HEARTH_QUERY_SECONDS:-20}
+engine=${HEARTH_SYMBOLIZER_STORE:-sqlite}
 disk=$(mktemp -d "$HEARTH_BUILD/query.XXXXXX")
 at_exit+=("rm -rf -- '$disk'")
 
@@ -33,7 +35,7 @@ need_captures light
 say "filling the store; load of the host: $(cat /proc/loadavg)"
 server_data=$disk/data
 mkdir "$server_data"
-read -r _ from to samples < <("$HEARTH_BUILD/bin/store_bench" --data "$server_data" --capture "$captures/light" \
+read -r _ from to samples < <("$HEARTH_BUILD/bin/store_bench" --store "$engine" --data "$server_data" --capture "$captures/light" \
 	--hosts "$hosts" --minutes "$minutes" --max-seconds "$fill_s" --threads 8 --peer "$disk/peer.db" | grep '^filled ') ||
 	fail "the store could not be filled"
 figure query.hosts "$hosts" hosts

@@ -175,7 +175,7 @@ static void roll_up(const struct segment *segment, struct segment_codec *codec,
 	figures->rollup_bytes += bytes.size;
 }
 
-static void measure(struct bench *bench, struct segment_builder *builder,
+static void measure(struct bench *bench, const struct segment_builder *builder,
 		    struct segment_codec *codec, struct figures *figures)
 {
 	scoped(arena_freep) struct arena *arena = NULL, *again = NULL;
@@ -296,7 +296,7 @@ int main(int argc, char **argv)
 {
 	scoped(segment_codec_release) struct segment_codec codec = {};
 	struct bench bench = { .minutes = 60, .prefix = "segment." };
-	struct segment_builder *builder;
+	struct head_segment segment;
 	struct figures figures = {};
 
 	parse_options(&bench, argc, argv);
@@ -309,9 +309,9 @@ int main(int argc, char **argv)
 	      "head");
 	for (int i = optind; i < argc; i++)
 		bench.collect_ns += read_batch(&bench, argv[i], false);
-	while (head_take(bench.head, UINT64_MAX, &builder) > 0) {
-		measure(&bench, builder, &codec, &figures);
-		(void)segment_builder_free(builder);
+	while (head_take(bench.head, UINT64_MAX, &segment) > 0) {
+		measure(&bench, segment.builder, &codec, &figures);
+		(void)segment_builder_free(segment.builder);
 	}
 	measure_known(&bench, argv + optind, argc - optind);
 	report(&bench, &figures);

@@ -4,6 +4,7 @@
 # the sample store on one core, without HTTP: samples stored per second, bytes per sample on disk
 # (compared with a plain SQLite table of the rows, one transaction per batch)
 #
+# Figures named segments_ are of the engine that "store: segments" selects, the others of "store: sqlite".
 # Replays batches captured on this host: of busy services (store.*), of mostly idle services
 # (store.light_*) and of a build (store.build_*). HEARTH_STORE_HOSTS and HEARTH_STORE_MINUTES
 # change the numbers.
@@ -20,11 +21,16 @@ at_exit+=("rm -rf -- '$disk'")
 
 # measure_store CAPTURE PREFIX
 measure_store() {
-	mkdir "$disk/data"
-	say "$hosts hosts, up to $minutes minutes of '$1'; load of the host: $(cat /proc/loadavg)"
-	"$HEARTH_BUILD/bin/store_bench" --measure --data "$disk/data" --capture "$captures/$1" --prefix "$2" \
-		--hosts "$hosts" --minutes "$minutes" --max-seconds "$max_s" --threads 8
-	rm -rf "$disk/data"
+	local engine prefix
+	for engine in sqlite segments; do
+		prefix=$2
+		[ $engine = sqlite ] || prefix=${2}segments_
+		mkdir "$disk/data"
+		say "$hosts hosts, up to $minutes minutes of '$1', engine $engine; load of the host: $(cat /proc/loadavg)"
+		"$HEARTH_BUILD/bin/store_bench" --measure --store $engine --data "$disk/data" --capture "$captures/$1" \
+			--prefix "$prefix" --hosts "$hosts" --minutes "$minutes" --max-seconds "$max_s" --threads 8
+		rm -rf "$disk/data"
+	done
 	# The same batches as segments, the format that has its definitions in the day file.
 	"$HEARTH_BUILD/bin/segment_bench" --prefix "$2segment_" "$captures/$1"/*.batch
 }

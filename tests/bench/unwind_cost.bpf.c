@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Measures how long the unwinder takes for the stack of the calling program, with the code that
- * samples use, in a loop. For comparison: the kernel's walk along frame pointers (bpf_get_stack).
+ * Measures how long the agent's unwinder takes for the user stack of the calling thread, in a loop.
+ * For comparison, measure_fp_walk() measures the kernel's walk along frame pointers
+ * (bpf_get_stack).
  */
 #include "bpf/include/sample.bpf.h"
 

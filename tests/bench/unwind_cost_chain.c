@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Functions that call each other, 24 deep, with frames of different sizes. Compiled twice:
- * CHAIN_NAME with and without frame pointers.
+ * A chain of 25 functions, each of which calls the next one, with frames of different sizes. The
+ * file is compiled twice, with and without frame pointers. CHAIN_NAME is the outermost function.
  */
 
 #include "tests/bench/unwind_cost_chain.h"

@@ -14,12 +14,19 @@
 
 #include "common/backoff.h"
 #include "common/hash.h"
+#include "symbolizer/store/clickhouse/endpoints.h"
 #include "symbolizer/store/clickhouse/server_error.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 
 /* Longest time until a cancel is noticed. */
 #define WATCH_INTERVAL_MS 100
+
+/*
+ * Parameters of each query in a cluster: an INSERT waits for the shards, and the subqueries of a
+ * query run once, not on each server again.
+ */
+#define CLUSTER_SETTINGS "&insert_distributed_sync=1&distributed_product_mode=global"
 
 #define MAX_ATTEMPTS  4
 #define FIRST_WAIT_NS (100 * NSEC_PER_MSEC)
@@ -40,7 +47,8 @@
 struct clickhouse_client {
 	CURLM *multi;
 	CURL *easy;
-	char *url;
+	struct endpoints endpoints;
+	bool is_cluster;
 	char *database; /* or NULL */
 	char *user_header;
 	char *password_header;
@@ -84,10 +92,10 @@ static int format_header(char **ret_line, const char *name, const char *value)
 
 static int copy_options(struct clickhouse_client *client, const struct clickhouse_options *options)
 {
-	size_t length;
 	int r;
 
-	r = copy(options->url, &client->url);
+	client->is_cluster = options->cluster != NULL;
+	r = endpoints_init(&client->endpoints, options->url, client->id);
 	if (r == 0)
 		r = copy(options->database, &client->database);
 	if (r == 0)
@@ -97,11 +105,7 @@ static int copy_options(struct clickhouse_client *client, const struct clickhous
 				  options->user ? options->user : "default");
 	if (r == 0 && options->password)
 		r = format_header(&client->password_header, "X-ClickHouse-Key", options->password);
-	if (r < 0)
-		return r;
-	for (length = strlen(client->url); length > 0 && client->url[length - 1] == '/'; length--)
-		client->url[length - 1] = '\0';
-	return 0;
+	return r;
 }
 
 int clickhouse_client_new(const struct clickhouse_options *options,
@@ -117,10 +121,10 @@ int clickhouse_client_new(const struct clickhouse_options *options,
 		curl_global_cleanup();
 		return -ENOMEM;
 	}
+	client->id = hash_seed();
 	r = copy_options(client, options);
 	if (r < 0)
 		return r;
-	client->id = hash_seed();
 	backoff_init(&client->backoff, FIRST_WAIT_NS, MAX_WAIT_NS, client->id | 1);
 	client->multi = curl_multi_init();
 	client->easy = curl_easy_init();
@@ -138,7 +142,7 @@ struct clickhouse_client *clickhouse_client_free(struct clickhouse_client *clien
 		curl_easy_cleanup(client->easy);
 	if (client->multi)
 		(void)curl_multi_cleanup(client->multi);
-	free(client->url);
+	endpoints_release(&client->endpoints);
 	free(client->database);
 	free(client->user_header);
 	free(client->password_header);
@@ -162,14 +166,15 @@ static void set_message(struct clickhouse_client *client, const struct clickhous
 			const char *text)
 {
 	int shown = (int)MIN(strcspn(query->sql, "\n"), (size_t)SHOWN_QUERY_LENGTH);
+	const char *url = endpoints_current(&client->endpoints);
 
 	if (client->code)
 		(void)snprintf(client->message, sizeof(client->message),
-			       "'%s', query '%.*s', code %u: %s", client->url, shown, query->sql,
+			       "'%s', query '%.*s', code %u: %s", url, shown, query->sql,
 			       client->code, text);
 	else
 		(void)snprintf(client->message, sizeof(client->message), "'%s', query '%.*s': %s",
-			       client->url, shown, query->sql, text);
+			       url, shown, query->sql, text);
 }
 
 /* Lets read_row() read all complete rows, and keeps the begin of the next one. */
@@ -266,9 +271,11 @@ static bool query_is_in_url(const struct clickhouse_query *query)
 static int make_url(const struct clickhouse_client *client, const struct clickhouse_query *query,
 		    struct bytes *url)
 {
-	(void)bytes_append_format(url, "%s/?wait_end_of_query=1&query_id=%s", client->url,
-				  client->query_id);
-	if (client->database)
+	(void)bytes_append_format(url, "%s/?wait_end_of_query=1&query_id=%s",
+				  endpoints_current(&client->endpoints), client->query_id);
+	if (client->is_cluster)
+		(void)bytes_append_text(url, CLUSTER_SETTINGS);
+	if (client->database && !query->is_without_database)
 		add_parameter(client->easy, url, "database", client->database);
 	if (query->settings)
 		(void)bytes_append_format(url, "&%s", query->settings);
@@ -521,8 +528,14 @@ static int wait_again(struct clickhouse_client *client, const struct clickhouse_
 	return 0;
 }
 
+/* How an attempt ended. */
+struct outcome {
+	bool may_retry;
+	bool server_failed; /* another server may do better */
+};
+
 static int run_once(struct clickhouse_client *client, const struct clickhouse_query *query,
-		    bool *ret_may_retry)
+		    struct outcome *ret_outcome)
 {
 	struct attempt attempt = {
 		.client = client,
@@ -534,8 +547,11 @@ static int run_once(struct clickhouse_client *client, const struct clickhouse_qu
 	client->code = 0;
 	r = run_attempt(&attempt);
 	bytes_release(&attempt.pending);
-	*ret_may_retry = r < 0 && attempt.is_temporary && !attempt.has_rows &&
-			 (query->idempotent || !attempt.is_sent);
+	*ret_outcome = (struct outcome){
+		.may_retry = r < 0 && attempt.is_temporary && !attempt.has_rows &&
+			     (query->idempotent || !attempt.is_sent),
+		.server_failed = r < 0 && (attempt.is_temporary || r == -ETIMEDOUT),
+	};
 	return r;
 }
 
@@ -545,30 +561,35 @@ static void kill_query(struct clickhouse_client *client)
 	char sql[128], message[MESSAGE_SIZE];
 	const struct clickhouse_query query = { .sql = sql, .timeout_ns = KILL_TIMEOUT_NS };
 	unsigned int code = client->code;
-	bool may_retry;
+	struct outcome outcome;
 
 	(void)snprintf(sql, sizeof(sql), "KILL QUERY WHERE query_id = '%s' ASYNC",
 		       client->query_id);
 	memcpy(message, client->message, sizeof(message));
-	(void)run_once(client, &query, &may_retry);
+	(void)run_once(client, &query, &outcome);
 	memcpy(client->message, message, sizeof(message));
 	client->code = code;
 }
 
 int clickhouse_client_run(struct clickhouse_client *client, const struct clickhouse_query *query)
 {
-	bool may_retry = true;
+	const size_t n_servers = client->endpoints.urls.count;
+	const size_t max_attempts =
+		query->is_single_attempt ? n_servers : MAX(n_servers, (size_t)MAX_ATTEMPTS);
+	struct outcome outcome = { .may_retry = true };
 	int r = 0;
 
 	backoff_succeeded(&client->backoff);
-	for (unsigned int i = 0; i < MAX_ATTEMPTS && may_retry; i++) {
-		int waited = i > 0 ? wait_again(client, query) : 0;
+	for (size_t i = 0; i < max_attempts && outcome.may_retry; i++) {
+		int waited = i >= n_servers ? wait_again(client, query) : 0;
 
 		if (waited < 0)
 			return waited;
-		r = run_once(client, query, &may_retry);
+		r = run_once(client, query, &outcome);
+		if (r == -ECANCELED || r == -ETIMEDOUT)
+			kill_query(client);
+		if (outcome.server_failed)
+			endpoints_next(&client->endpoints);
 	}
-	if (r == -ECANCELED || r == -ETIMEDOUT)
-		kill_query(client);
 	return r;
 }

@@ -10,7 +10,11 @@
  * an answer of any size needs memory for one row.
  *
  * A failed query is sent again only if it is idempotent, or if the server cannot have received it.
- * The server also ends a query whose client stops waiting for it (cancel, timeout).
+ * The server also ends a query whose client stops waiting for it (cancel, timeout). With several
+ * servers, the next attempt asks the next server.
+ *
+ * In a cluster, an INSERT is answered once the rows are on one server of each shard, and queries
+ * within queries run on all shards.
  */
 
 #include "common/bytes.h"
@@ -21,11 +25,13 @@ struct clickhouse_client;
 
 /* Strings are copied. */
 struct clickhouse_options {
-	const char *url;      /* "http://host:8123"; a path after it is kept */
+	/* "http://host:8123"; a path after it is kept; several of a cluster, with commas */
+	const char *url;
 	const char *database; /* NULL: the user's */
 	const char *user;     /* NULL: "default" */
 	const char *password; /* NULL: none */
 	const char *ca_file;  /* NULL: the system's CA certificates */
+	const char *cluster;  /* NULL: one server */
 };
 
 /* A table that exists during one query only. */
@@ -54,8 +60,10 @@ struct clickhouse_query {
 	size_t n_tables;
 	const char *settings; /* more URL parameters, "max_threads=2&..."; NULL: none */
 	bool idempotent;
-	uint64_t timeout_ns;         /* of each attempt; 0: CLICKHOUSE_TIMEOUT_NS */
-	uint64_t max_answer_bytes;   /* -EFBIG above it; 0: no limit */
+	bool is_single_attempt;    /* a failure is returned at once, of several servers the last */
+	bool is_without_database;  /* the options' database may not exist yet */
+	uint64_t timeout_ns;       /* of each attempt; 0: CLICKHOUSE_TIMEOUT_NS */
+	uint64_t max_answer_bytes; /* -EFBIG above it; 0: no limit */
 	const struct cancel *cancel; /* -ECANCELED; NULL: none */
 
 	/*

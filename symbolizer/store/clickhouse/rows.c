@@ -2,14 +2,13 @@
 #include "symbolizer/store/clickhouse/rows_private.h"
 
 #include "common/limits.h"
-
-#define SLOTS_PER_HOUR (3600 * NSEC_PER_SEC / SLOT_NS)
-#define SLOTS_PER_DAY  (24 * SLOTS_PER_HOUR)
+#include "symbolizer/store/clickhouse/sql.h"
 
 static const char *const columns[] = {
-	[ROWS_HOSTS] = "hosts (day, tenant, agent, seen_ns, name, machine_id, boot_id, "
-		       "kernel_release, architecture, agent_version, n_cpus, ips, label_names, "
-		       "label_values)",
+	[ROWS_HOSTS] =
+		"hosts (day, tenant, agent, is_first, version, seen_ns, name, machine_id, boot_id, "
+		"kernel_release, architecture, agent_version, n_cpus, ips, label_names, "
+		"label_values)",
 	[ROWS_EXECUTABLES] = "executables (day, id, tenant, kind, identity, name, role, "
 			     "n_segments, file_offsets, vaddrs, file_sizes)",
 	[ROWS_CODE_OBJECTS] = "code_objects (day, id, language, name, qualified_name, file, "
@@ -27,6 +26,8 @@ static const char *const columns[] = {
 	[ROWS_BATCHES] = "batches (day, tenant, agent, epoch, sequence, opened_ns, closed_ns, "
 			 "stored_ns, n_rows, counter_names, counter_values)",
 	[ROWS_SAMPLES] = "samples (day, lane, hour, series, epoch, sequence, first_slot, "
+			 "last_slot, stacks, slots, amounts)",
+	[ROWS_MARKERS] = "samples (day, lane, hour, series, epoch, sequence, first_slot, "
 			 "last_slot, stacks, slots, amounts)",
 };
 static_assert(ARRAY_SIZE(columns) == ROWS_TABLE_END, "each table has columns");
@@ -82,6 +83,23 @@ uint64_t rows_lane(const char *tenant, const char *service, const char *event)
 	return lane ? lane : 1; /* 0: markers */
 }
 
+void rows_add_executable_identity(struct bytes *input, const char *tenant,
+				  const struct executable_id *id)
+{
+	row_add_u8(input, ROWS_EXECUTABLES);
+	row_add_text(input, tenant);
+	row_add_u8(input, id->kind);
+	row_add_string(input, id->bytes, id->size);
+}
+
+struct hash128 rows_executable_id(const char *tenant, const struct executable_id *id)
+{
+	scoped(bytes_release) struct bytes input = BYTES_INIT(4 * KIB);
+
+	rows_add_executable_identity(&input, tenant, id);
+	return hash128_of(input.data, input.size);
+}
+
 int rows_new(size_t max_bytes, struct rows **ret_rows)
 {
 	scoped(rows_freep) struct rows *rows = calloc(1, sizeof(*rows));
@@ -90,7 +108,6 @@ int rows_new(size_t max_bytes, struct rows **ret_rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < ROWS_TABLE_END; i++)
 		rows->tables[i] = BYTES_INIT(max_bytes);
-	rows->markers = BYTES_INIT(max_bytes);
 	rows->row = BYTES_INIT(max_bytes);
 	if (hash_table_new(sizeof(struct written_key), 0, 0, &rows->written) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(struct hash128), 0, &rows->stack_ids) < 0)
@@ -105,7 +122,6 @@ struct rows *rows_free(struct rows *rows)
 		return NULL;
 	for (size_t i = 0; i < ROWS_TABLE_END; i++)
 		bytes_release(&rows->tables[i]);
-	bytes_release(&rows->markers);
 	bytes_release(&rows->row);
 	(void)hash_table_free(rows->written);
 	(void)hash_table_free(rows->stack_ids);
@@ -156,11 +172,7 @@ int rows_error(const struct rows *rows)
 	for (size_t i = 0; i < ROWS_TABLE_END; i++)
 		if (bytes_error(&rows->tables[i]) < 0)
 			return bytes_error(&rows->tables[i]);
-	/* rows_finish() appends the markers. */
-	if (rows->tables[ROWS_SAMPLES].size + rows->markers.size >
-	    rows->tables[ROWS_SAMPLES].ceiling)
-		return -EFBIG;
-	return bytes_error(&rows->markers);
+	return 0;
 }
 
 /* The ID of a stack, which is only computed once for a batch and day. */
@@ -267,7 +279,7 @@ static void add_sample_row(struct rows_batch *of, const struct sample *samples, 
 static void add_marker(struct rows_batch *of)
 {
 	const struct hash128 marker = rows_marker(of->tenant, of->batch);
-	struct bytes *row = &of->rows->markers;
+	struct bytes *row = &of->rows->tables[ROWS_MARKERS];
 
 	row_add_u16(row, (uint16_t)of->day);
 	row_add_u64(row, 0);
@@ -354,7 +366,7 @@ int rows_add(struct rows *rows, const char *tenant, const struct batch *batch,
 	struct rows_batch of = {
 		.rows = rows, .tenant = tenant, .batch = batch, .numbers = numbers
 	};
-	size_t sizes[ROWS_TABLE_END], markers = rows->markers.size;
+	size_t sizes[ROWS_TABLE_END];
 	int r;
 
 	if (hash_table_count(rows->written) > ROWS_MAX_WRITTEN)
@@ -366,18 +378,8 @@ int rows_add(struct rows *rows, const char *tenant, const struct batch *batch,
 		return 0;
 	for (size_t i = 0; i < ROWS_TABLE_END; i++)
 		cut(&rows->tables[i], sizes[i]);
-	cut(&rows->markers, markers);
 	hash_table_clear(rows->written);
 	return r;
-}
-
-int rows_finish(struct rows *rows)
-{
-	struct bytes *samples = &rows->tables[ROWS_SAMPLES];
-
-	if (rows->markers.size == 0)
-		return 0;
-	return bytes_append(samples, rows->markers.data, rows->markers.size);
 }
 
 struct bytes_view rows_of(const struct rows *rows, enum rows_table table)
@@ -389,7 +391,6 @@ void rows_written(struct rows *rows)
 {
 	for (size_t i = 0; i < ROWS_TABLE_END; i++)
 		bytes_clear(&rows->tables[i]);
-	bytes_clear(&rows->markers);
 }
 
 void rows_discard(struct rows *rows)

@@ -13,7 +13,10 @@
 #include "symbolizer/store/head/numbers.h"
 #include "symbolizer/store/store.h"
 
-/* In the order of writing: a batch is stored once its row of SAMPLES is there. */
+/*
+ * In the order of writing. MARKERS are rows of the table samples: a batch is stored once its marker
+ * is there, so nothing may be written after the markers.
+ */
 enum rows_table {
 	ROWS_HOSTS,
 	ROWS_EXECUTABLES,
@@ -26,6 +29,7 @@ enum rows_table {
 	ROWS_STACKS,
 	ROWS_BATCHES,
 	ROWS_SAMPLES,
+	ROWS_MARKERS,
 	ROWS_TABLE_END,
 };
 
@@ -49,6 +53,9 @@ struct hash128 rows_marker(const char *tenant, const struct batch *batch);
 /* The column lane. */
 uint64_t rows_lane(const char *tenant, const char *service, const char *event);
 
+/* The column id of an executable. */
+struct hash128 rows_executable_id(const char *tenant, const struct executable_id *id);
+
 struct rows;
 
 /* The rows of each table have at most @max_bytes. 0 or -ENOMEM. */
@@ -62,13 +69,7 @@ struct rows *rows_free(struct rows *rows);
 int rows_add(struct rows *rows, const char *tenant, const struct batch *batch,
 	     const struct numbers *numbers, const struct batch_days *days, uint64_t stored_ns);
 
-/*
- * Appends the markers of the batches to the samples. No rows_add() may follow before
- * rows_written() or rows_discard(). 0 or -ENOMEM.
- */
-int rows_finish(struct rows *rows);
-
-/* The rows of a table for an INSERT, after rows_finish(). */
+/* The rows of a table for an INSERT. */
 struct bytes_view rows_of(const struct rows *rows, enum rows_table table);
 
 /* After all tables were written: empties them, and remembers their definitions as written. */

@@ -6,10 +6,6 @@
 
 #include "symbolizer/store/clickhouse/rows_private.h"
 
-/* Column flags of processes. */
-#define FLAG_KERNEL_THREAD  1
-#define FLAG_WITHOUT_STACKS 2
-
 /*
  * Hosts and processes are written again each hour, so that attributes which change and change back
  * are newest again.
@@ -48,6 +44,21 @@ static void add_host_columns(struct bytes *row, const struct batch_host *host)
 	add_labels(row, host->labels, host->n_labels);
 }
 
+/* The row with the highest version stays. */
+static void add_host_row(struct rows_batch *of, bool is_first)
+{
+	const struct batch *batch = of->batch;
+	const uint64_t seen_ns = is_first ? batch->opened_wall_ns : batch->closed_wall_ns;
+	struct bytes *row = &of->rows->row;
+
+	row_add_text(row, of->tenant);
+	row_add_hash(row, &of->batch->agent_id);
+	row_add_u8(row, is_first);
+	row_add_u64(row, is_first ? UINT64_MAX - seen_ns : seen_ns);
+	row_add_u64(row, seen_ns);
+	add_host_columns(row, &of->batch->host);
+}
+
 /* seen_ns is at most REPEAT_NS old; the table batches has the last time. */
 static void add_host(struct rows_batch *of)
 {
@@ -60,18 +71,17 @@ static void add_host(struct rows_batch *of)
 	content = rows_end_id(of);
 	if (!rows_begin(of, ROWS_HOSTS, &content))
 		return;
-	row_add_text(&of->rows->row, of->tenant);
-	row_add_hash(&of->rows->row, &of->batch->agent_id);
-	row_add_u64(&of->rows->row, of->batch->closed_wall_ns);
-	add_host_columns(&of->rows->row, &of->batch->host);
+	/* rows_begin() has added the day of the first of two rows. */
+	add_host_row(of, false);
+	row_add_u16(&of->rows->row, (uint16_t)of->day);
+	add_host_row(of, true);
 	rows_end(of, ROWS_HOSTS);
 }
 
 static struct hash128 executable_id_hash(struct rows_batch *of, const struct executable_id *id)
 {
-	rows_begin_id(of, ROWS_EXECUTABLES);
-	row_add_u8(&of->rows->row, id->kind);
-	row_add_string(&of->rows->row, id->bytes, id->size);
+	bytes_clear(&of->rows->row);
+	rows_add_executable_identity(&of->rows->row, of->tenant, id);
 	return rows_end_id(of);
 }
 
@@ -245,8 +255,8 @@ static void add_attributes(struct bytes *row, const struct process_row *of)
 	row_add_text(row, process->name);
 	row_add_text(row, process->executable_path);
 	row_add_hash(row, &of->main_executable);
-	row_add_u8(row, (process->kernel_thread ? FLAG_KERNEL_THREAD : 0) |
-				(process->without_stacks ? FLAG_WITHOUT_STACKS : 0));
+	row_add_u8(row, (process->kernel_thread ? CLICKHOUSE_KERNEL_THREAD : 0) |
+				(process->without_stacks ? CLICKHOUSE_WITHOUT_STACKS : 0));
 	row_add_hash(row, &of->path_set);
 	add_labels(row, process->labels, process->n_labels);
 }

@@ -24,7 +24,6 @@ struct sample {
 
 struct rows {
 	struct bytes tables[ROWS_TABLE_END];
-	struct bytes markers;         /* of SAMPLES, after all samples */
 	struct hash_table *written;   /* struct written_key, a set */
 	struct hash_table *stack_ids; /* u32 number -> struct hash128, of one batch and day */
 	struct bytes row;             /* the row or the hash input that is being made */
@@ -43,6 +42,10 @@ struct rows_batch {
 /* Begins the input of an ID in rows->row: equal content of two tenants or tables differs. */
 void rows_begin_id(struct rows_batch *of, enum rows_table table);
 struct hash128 rows_end_id(struct rows_batch *of);
+
+/* Appends the input of the ID of an executable. */
+void rows_add_executable_identity(struct bytes *input, const char *tenant,
+				  const struct executable_id *id);
 
 /*
  * Begins a row in rows->row. False: a row of @content was written on this day, or an error: see

@@ -12,16 +12,8 @@
 #include <inttypes.h>
 
 #include "common/limits.h"
-#include "symbolizer/store/clickhouse/row_binary.h"
+#include "symbolizer/store/clickhouse/sql.h"
 #include "symbolizer/store/sum_table.h"
-
-#define SLOTS_PER_HOUR (3600 * NSEC_PER_SEC / SLOT_NS)
-#define SLOTS_PER_DAY  (24 * SLOTS_PER_HOUR)
-
-/* Column hour is a UInt32, and day a UInt16. */
-#define END_SLOT (SLOTS_PER_DAY * UINT16_MAX)
-
-#define MAX_SQL_BYTES (4 * KIB)
 
 /* Of the table of series, 33 bytes each. */
 #define MAX_SERIES_BYTES (256 * MIB)
@@ -36,50 +28,63 @@
 struct answer {
 	const struct sum_request *request;
 	bool has_slots; /* the caller wants last_slot */
+	bool has_steps; /* items have the number of a step instead of a stack */
 	struct sum_table table;
 	struct store_sums sums;
 };
 
-/* The samples of the series in the range: (id, stack, slot, amount). */
-static void add_samples(struct bytes *sql, const struct store_sum_query *query)
+void sums_add_samples(struct bytes *sql, const struct slot_range *range, bool without_stacks)
 {
-	uint64_t to = MIN(query->to_slot, (uint64_t)END_SLOT);
-	uint64_t last = to > 0 ? to - 1 : 0;
-
 	(void)bytes_append_format(
 		sql,
 		"SELECT series AS id, %s AS stack, hour * toUInt64(%" PRIu64 ") + part AS slot, "
-		"amount FROM (SELECT hour, series, stacks, slots, amounts FROM samples "
-		"WHERE day >= %" PRIu64 " AND day <= %" PRIu64 " AND lane IN (SELECT lane FROM "
-		"wanted) AND hour >= %" PRIu64 " AND hour <= %" PRIu64 " AND series IN (SELECT id "
-		"FROM wanted) AND last_slot >= %" PRIu64 " AND first_slot <= %" PRIu64 " "
-		"LIMIT 1 BY lane, hour, series, epoch, sequence) "
+		"amount FROM (SELECT hour, series, stacks, slots, amounts FROM samples WHERE ",
+		without_stacks ? "toFixedString('', 16)" : "one_stack", (uint64_t)SLOTS_PER_HOUR);
+	sql_add_days(sql, range);
+	(void)bytes_append_format(
+		sql,
+		" AND lane IN (SELECT lane FROM wanted) AND hour >= %" PRIu64
+		" AND hour <= %" PRIu64
+		" AND series IN (SELECT id FROM wanted) AND last_slot >= %" PRIu64
+		" AND first_slot <= %" PRIu64 " LIMIT 1 BY lane, hour, series, epoch, sequence) "
 		"ARRAY JOIN stacks AS one_stack, slots AS part, amounts AS amount "
 		"WHERE slot >= %" PRIu64 " AND slot <= %" PRIu64,
-		query->without_stacks ? "toFixedString('', 16)" : "one_stack",
-		(uint64_t)SLOTS_PER_HOUR, query->from_slot / SLOTS_PER_DAY, last / SLOTS_PER_DAY,
-		query->from_slot / SLOTS_PER_HOUR, last / SLOTS_PER_HOUR, query->from_slot, last,
-		query->from_slot, last);
+		range->from / SLOTS_PER_HOUR, range->last / SLOTS_PER_HOUR, range->from,
+		range->last, range->from, range->last);
 }
 
-/* The rows of the answer: (item, stack, value, float, marked, float, last slot, rows). */
-static int make_sql(const struct store_sum_query *query, struct bytes *sql)
+/* The expression for the third column of items: their stack, or the number of their step. */
+static void add_item_key(struct bytes *sql, const struct store_sum_query *query)
+{
+	if (query->step_slots)
+		(void)bytes_append_format(sql, "intDiv(slot - %" PRIu64 ", toUInt64(%" PRIu64 "))",
+					  query->from_slot, query->step_slots);
+	else
+		(void)bytes_append_text(sql, "stack");
+}
+
+/* The rows of the answer: (item, stack or step, value, float, marked, float, last slot, rows). */
+static int make_sql(const struct store_sum_query *query, const struct slot_range *range,
+		    struct bytes *sql)
 {
 	bool last_only = query->policy == STORE_SUM_LAST;
 
 	(void)bytes_append_text(sql, last_only ? "SELECT item, stack, argMax(v, slot), "
 						 "argMax(f, slot), sum(m), sum(mf), max(slot), "
 						 "sum(n) FROM (SELECT item, stack, slot, "
-					       : "SELECT item, stack, v, f, m, mf, s, n FROM "
-						 "(SELECT item, stack, max(slot) AS s, ");
+					       : "SELECT item, part, v, f, m, mf, s, n FROM "
+						 "(SELECT item, ");
+	if (!last_only) {
+		add_item_key(sql, query);
+		(void)bytes_append_text(sql, " AS part, max(slot) AS s, ");
+	}
 	(void)bytes_append_text(sql, SUM_COLUMNS " FROM (");
-	add_samples(sql, query);
-	(void)bytes_append_text(
-		sql, ") AS chosen ALL INNER JOIN wanted USING (id) GROUP BY item, stack");
-	(void)bytes_append_text(sql, last_only ? ", slot) GROUP BY item, stack" : ")");
+	sums_add_samples(sql, range, query->without_stacks);
+	(void)bytes_append_text(sql,
+				") AS chosen ALL INNER JOIN wanted USING (id) GROUP BY item, ");
+	(void)bytes_append_text(sql, last_only ? "stack, slot) GROUP BY item, stack" : "part)");
 	(void)bytes_append_text(sql, " FORMAT RowBinary");
-	(void)bytes_append_byte(sql, '\0');
-	return bytes_error(sql);
+	return sql_end(sql);
 }
 
 static double read_float(struct bytes_reader *row)
@@ -101,21 +106,24 @@ static int read_item(void *arg, struct bytes_reader *row)
 {
 	struct answer *answer = arg;
 	uint32_t group = row_read_u32(row);
-	struct hash128 stack = row_read_hash(row);
+	const bool has_steps = answer->has_steps;
+	uint64_t key = has_steps ? row_read_u64(row) : 0;
+	struct hash128 stack = has_steps ? (struct hash128){} : row_read_hash(row);
 	uint64_t value = row_read_u64(row);
 	double value_float = read_float(row);
 	uint64_t marked = row_read_u64(row);
 	double marked_float = read_float(row);
 	uint64_t last_slot = row_read_u64(row);
 	uint64_t n_rows = row_read_u64(row);
-	uint32_t number, index;
-	int r;
+	uint32_t number = 0, index;
+	int r = 0;
 
 	if (row->error < 0)
 		return 0;
-	r = id_table_number(answer->request->stacks, &stack, &number);
+	if (!has_steps)
+		r = id_table_number(answer->request->stacks, &stack, &number);
 	if (r == 0)
-		r = sum_table_find(&answer->table, group, number, &index);
+		r = sum_table_find(&answer->table, group, has_steps ? key : number, &index);
 	if (r < 0)
 		return r;
 	sum_table_put(&answer->table, index, answer->has_slots ? last_slot : 0,
@@ -142,7 +150,8 @@ static int add_series(const struct sum_request *request, const struct store_sum_
 	return bytes_error(rows);
 }
 
-static int run_query(struct answer *answer, const struct store_sum_query *query)
+static int run_query(struct answer *answer, const struct store_sum_query *query,
+		     const struct slot_range *range)
 {
 	const struct sum_request *request = answer->request;
 	scoped(bytes_release) struct bytes sql = BYTES_INIT(MAX_SQL_BYTES);
@@ -163,14 +172,14 @@ static int run_query(struct answer *answer, const struct store_sum_query *query)
 	};
 	int r;
 
-	r = make_sql(query, &sql);
+	r = make_sql(query, range, &sql);
 	if (r == 0)
 		r = add_series(request, query, &rows);
 	if (r < 0)
 		return r;
 	wanted.rows = bytes_view_of(&rows);
 	sum.sql = (const char *)sql.data;
-	return clickhouse_client_run(request->client, &sum);
+	return request->run(request->run_arg, &sum);
 }
 
 int sums_query(const struct sum_request *request, const struct store_sum_query *query,
@@ -179,13 +188,15 @@ int sums_query(const struct sum_request *request, const struct store_sum_query *
 	struct answer answer = {
 		.request = request,
 		.has_slots = query->last_slots || query->policy == STORE_SUM_LAST,
+		.has_steps = query->step_slots != 0,
 	};
+	struct slot_range range;
 	int r;
 
 	r = sum_table_init(&answer.table, query, request->memory);
 	if (r == 0 && query->n_series > 0 && query->from_slot < query->to_slot &&
-	    query->from_slot < END_SLOT)
-		r = run_query(&answer, query);
+	    slot_range_make(query->from_slot, query->to_slot, &range))
+		r = run_query(&answer, query, &range);
 	if (r == 0) {
 		sum_table_take(&answer.table, &answer.sums);
 		*ret_sums = answer.sums;

@@ -8,6 +8,7 @@
 
 #include "symbolizer/store/clickhouse/client.h"
 #include "symbolizer/store/clickhouse/id_table.h"
+#include "symbolizer/store/clickhouse/sql.h"
 #include "symbolizer/store/store_view.h"
 
 /* A series of the view. */
@@ -17,7 +18,9 @@ struct sum_source {
 };
 
 struct sum_request {
-	struct clickhouse_client *client;
+	/* clickhouse_client_run() with a client. */
+	int (*run)(void *arg, const struct clickhouse_query *query);
+	void *run_arg;
 	/* Of query->series[i].id, which is an index. */
 	const struct sum_source *sources;
 	struct id_table *stacks; /* gets the stacks of the items */
@@ -28,3 +31,9 @@ struct sum_request {
 /* See store_sum(). Also errors of clickhouse_client_run(); -ENOSPC: too many stacks. */
 int sums_query(const struct sum_request *request, const struct store_sum_query *query,
 	       struct store_sums *ret_sums);
+
+/*
+ * Appends a SELECT of the samples of the series in the query's table "wanted", which has the
+ * columns id and lane. Its columns are id, stack, slot and amount.
+ */
+void sums_add_samples(struct bytes *sql, const struct slot_range *range, bool without_stacks);

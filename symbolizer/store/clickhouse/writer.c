@@ -45,6 +45,8 @@ struct clickhouse_writer {
 int clickhouse_writer_new(const struct clickhouse_writer_options *options,
 			  struct clickhouse_writer **ret_writer)
 {
+	const struct agents_options agents = { .max_numbers_bytes = options->max_numbers_bytes,
+					       .max_agents = options->max_agents };
 	scoped(clickhouse_writer_freep) struct clickhouse_writer *writer =
 		calloc(1, sizeof(*writer));
 	int r;
@@ -54,7 +56,7 @@ int clickhouse_writer_new(const struct clickhouse_writer_options *options,
 	writer->client = options->client;
 	writer->clock = options->clock;
 	writer->keys = BYTES_INIT(options->max_rows_bytes);
-	r = agents_new(options->max_numbers_bytes, options->max_agents, &writer->agents);
+	r = agents_new(&agents, &writer->agents);
 	if (r == 0)
 		r = rows_new(options->max_rows_bytes, &writer->rows);
 	if (r == 0)
@@ -150,10 +152,16 @@ static int find_markers(struct clickhouse_writer *writer)
 		.arg = writer,
 	};
 
+	int r;
+
 	hash_table_clear(writer->markers);
 	if (bytes_error(&writer->keys) < 0)
 		return bytes_error(&writer->keys);
-	return writer->keys.size == 0 ? 0 : clickhouse_client_run(writer->client, &query);
+	if (writer->keys.size == 0)
+		return 0;
+	r = clickhouse_client_run(writer->client, &query);
+	/* For ingest, -EBADMSG is a batch that must not be sent again. */
+	return r == -EBADMSG ? -EIO : r;
 }
 
 /* Removes the days on which the batch is stored. */
@@ -185,9 +193,10 @@ static int convert(struct clickhouse_writer *writer, struct store_write *write,
 	if (member->days.count == 0)
 		return STORE_DUPLICATE;
 	r = agents_learn(writer->agents, write->tenant, write->batch, write->arena,
-			 write->ret_missing, &agent);
+			 write->ret_missing);
 	if (r != STORE_STORED)
 		return r;
+	agent = agents_find(writer->agents, write->tenant, write->batch);
 	r = rows_add(writer->rows, write->tenant, write->batch, agent->numbers, &member->days,
 		     clock_wall_ns(writer->clock));
 	member->is_written = r == 0;
@@ -271,10 +280,8 @@ static size_t write_group(struct clickhouse_writer *writer, struct store_write *
 	for (size_t i = 0; i < count; i++)
 		begin_member(writer, writes[i], &writer->members.items[i]);
 	r = find_markers(writer);
-	if (r == 0) {
+	if (r == 0)
 		n_written = convert_all(writer, writes, count);
-		r = rows_finish(writer->rows);
-	}
 	for (size_t i = 0; i < ROWS_TABLE_END && r == 0; i++)
 		r = insert_table(writer, (enum rows_table)i);
 	end_group(writer, writes, n_written, r);

@@ -11,20 +11,8 @@
 
 #include "common/scoped.h"
 #include "common/string_table.h"
+#include "symbolizer/store/head/agents.h"
 #include "symbolizer/store/head/head_private.h"
-
-/* Agents of two tenants may have the same ID, by chance or on purpose. */
-struct agent_key {
-	struct hash128 tenant; /* of the name */
-	struct hash128 agent;
-	uint64_t epoch;
-};
-
-struct agent_entry {
-	struct numbers *numbers;
-	uint64_t order; /* identifies the entry for the lanes; increases with each new one */
-	uint64_t used;  /* number of the last batch */
-};
 
 /* One segment. Names are IDs of head->names. */
 struct segment_key {
@@ -35,17 +23,19 @@ struct segment_key {
 
 struct head {
 	struct head_options options;
-	struct hash_table *agents; /* struct agent_key -> struct agent_entry */
-	struct hash_table *lanes;  /* struct segment_key -> struct lane */
+	struct agents *agents;
+	struct hash_table *lanes; /* struct segment_key -> struct lane */
 	struct string_table *names;
-	uint64_t n_batches, n_agents, n_lanes;
+	uint64_t n_lanes;
+	struct stack_seeds seeds;
 };
 
 /*
  * Texts of tenants, services and event types. The head is full at half of it: one batch adds at
  * most the texts of its epoch's definitions. They are dropped when the last segment is taken.
  */
-#define MAX_NAME_BYTES (64 * MIB)
+#define MAX_NAME_BYTES  (64 * MIB)
+#define FULL_NAME_BYTES (MAX_NAME_BYTES / 2)
 
 /*
  * A segment that is half full makes the head full. One batch adds at most MAX_BATCH_ROWS rows and
@@ -59,13 +49,19 @@ struct head {
 
 int head_new(const struct head_options *options, struct head **ret_head)
 {
+	const struct agents_options agents = {
+		.max_numbers_bytes = options->max_numbers_bytes,
+		.max_agents = options->max_agents,
+		.max_all_numbers_bytes = options->max_all_numbers_bytes,
+		.seed = options->seed,
+	};
 	scoped(head_freep) struct head *head = calloc(1, sizeof(*head));
 
 	if (!head)
 		return -ENOMEM;
 	head->options = *options;
-	if (hash_table_new(sizeof(struct agent_key), sizeof(struct agent_entry), 0, &head->agents) <
-		    0 ||
+	head->seeds = (struct stack_seeds){ { hash_seed(), hash_seed() } };
+	if (agents_new(&agents, &head->agents) < 0 ||
 	    hash_table_new(sizeof(struct segment_key), sizeof(struct lane), 0, &head->lanes) < 0 ||
 	    string_table_new(MAX_NAME_BYTES, &head->names) < 0)
 		return -ENOMEM;
@@ -77,150 +73,75 @@ static void lane_release(struct lane *lane)
 {
 	lane->builder = segment_builder_free(lane->builder);
 	lane->rows = hash_table_free(lane->rows);
+	lane->stacks = hash_table_free(lane->stacks);
+	id_map_release(&lane->nodes);
 }
 
 struct head *head_free(struct head *head)
 {
-	struct agent_entry *agent;
 	struct lane *lane;
 	size_t cursor = 0;
 
 	if (!head)
 		return NULL;
-	while (head->agents && hash_table_next(head->agents, &cursor, NULL, (void **)&agent))
-		(void)numbers_free(agent->numbers);
-	cursor = 0;
 	while (head->lanes && hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
 		lane_release(lane);
-	(void)hash_table_free(head->agents);
+	(void)agents_free(head->agents);
 	(void)hash_table_free(head->lanes);
 	(void)string_table_free(head->names);
 	free(head);
 	return NULL;
 }
 
-/* Drops the definitions of the epoch that was used least recently. */
-static void drop_agent(struct head *head)
+const struct numbers *head_numbers(const struct head *head, const char *tenant,
+				   const struct batch *batch)
 {
-	const struct agent_key *key;
-	struct agent_key oldest = {};
-	struct agent_entry *agent, *found = NULL;
-	uint64_t used = UINT64_MAX;
-	size_t cursor = 0;
+	const struct agent *agent = agents_find(head->agents, tenant, batch);
 
-	while (hash_table_next(head->agents, &cursor, (const void **)&key, (void **)&agent)) {
-		if (agent->used >= used)
-			continue;
-		used = agent->used;
-		oldest = *key;
-	}
-	found = hash_table_find(head->agents, &oldest);
-	if (found)
-		(void)numbers_free(found->numbers);
-	(void)hash_table_remove(head->agents, &oldest);
-}
-
-static struct agent_key key_of(const char *tenant, const struct batch *batch)
-{
-	return (struct agent_key){ .tenant = hash128_of(tenant, strlen(tenant)),
-				   .agent = batch->agent_id,
-				   .epoch = batch->epoch };
-}
-
-/* Finds or adds an entry, which may have no numbers. */
-static int find_entry(struct head *head, const struct agent_key *key,
-		      struct agent_entry **ret_agent)
-{
-	struct agent_entry *agent = hash_table_find(head->agents, key);
-	int r;
-
-	if (!agent) {
-		if (hash_table_count(head->agents) >= head->options.max_agents)
-			drop_agent(head);
-		r = hash_table_insert(head->agents, key, (void **)&agent);
-		if (r < 0)
-			return r;
-	}
-	agent->used = ++head->n_batches;
-	*ret_agent = agent;
-	return 0;
-}
-
-static void set_numbers(struct head *head, struct agent_entry *agent, struct numbers *numbers)
-{
-	(void)numbers_free(agent->numbers);
-	agent->numbers = numbers;
-	agent->order = ++head->n_agents;
-}
-
-static int find_agent(struct head *head, const struct agent_key *key,
-		      struct agent_entry **ret_agent)
-{
-	struct numbers *numbers;
-	int r;
-
-	r = find_entry(head, key, ret_agent);
-	if (r < 0 || (*ret_agent)->numbers)
-		return r;
-	r = numbers_new(head->options.max_numbers_bytes, &numbers);
-	if (r == 0)
-		set_numbers(head, *ret_agent, numbers);
-	return r;
+	return agent ? agent->numbers : NULL;
 }
 
 bool head_knows(const struct head *head, const char *tenant, const struct batch *batch)
 {
-	const struct agent_key key = key_of(tenant, batch);
-	const struct agent_entry *agent = hash_table_find(head->agents, &key);
-
-	return agent && agent->numbers;
+	return agents_find(head->agents, tenant, batch) != NULL;
 }
 
 int head_set_numbers_take(struct head *head, const char *tenant, const struct batch *batch,
 			  struct numbers *numbers)
 {
-	const struct agent_key key = key_of(tenant, batch);
-	struct agent_entry *agent;
-	int r;
-
-	r = find_entry(head, &key, &agent);
-	if (r == 0)
-		set_numbers(head, agent, numbers);
-	else
-		(void)numbers_free(numbers);
-	return r;
+	return agents_set_numbers_take(head->agents, tenant, batch, numbers);
 }
 
 void head_forget(struct head *head, const char *tenant, const struct batch *batch)
 {
-	const struct agent_key key = key_of(tenant, batch);
-	struct agent_entry *agent = hash_table_find(head->agents, &key);
+	agents_forget(head->agents, tenant, batch);
+}
 
-	if (!agent)
-		return;
-	(void)numbers_free(agent->numbers);
-	(void)hash_table_remove(head->agents, &key);
+void head_trim_numbers(struct head *head)
+{
+	agents_trim(head->agents);
+}
+
+size_t head_numbers_bytes(const struct head *head)
+{
+	return agents_bytes(head->agents);
 }
 
 int head_learn(struct head *head, const char *tenant, const struct batch *batch,
 	       struct arena *arena, struct store_missing *ret_missing)
 {
-	scoped(numbers_missing_release) struct numbers_missing missing = {};
-	const struct agent_key key = key_of(tenant, batch);
-	struct agent_entry *agent;
-	int r;
+	int exceeds, r;
 
 	if (batch->n_rows > MAX_BATCH_ROWS)
 		return -EFBIG;
-	r = find_agent(head, &key, &agent);
-	if (r == 0)
-		r = numbers_learn(agent->numbers, batch, &missing);
-	if (r == 0)
-		r = numbers_check_rows(agent->numbers, batch, &missing);
-	if (r < 0)
+	r = agents_try_learn(head->agents, tenant, batch, arena, ret_missing);
+	if (r != STORE_STORED)
 		return r;
-	return numbers_missing_any(&missing) ? numbers_missing_return(&missing, arena, ret_missing)
-					     : STORE_STORED;
+	exceeds = lanes_exceed(agents_find(head->agents, tenant, batch)->numbers, batch,
+			       head->options.slots_per_segment);
+	if (exceeds != 0)
+		return exceeds < 0 ? exceeds : -EFBIG;
+	return STORE_STORED;
 }
 
 static int intern(struct head *head, const char *text, string_id *ret_id)
@@ -255,9 +176,12 @@ static int find_lane(struct head *head, const struct segment_key *key, struct la
 		*ret_lane = found;
 		return 0;
 	}
+	id_map_init(&lane.nodes);
 	r = segment_builder_new(&lane.builder);
 	if (r == 0)
 		r = hash_table_new(sizeof(struct lane_key), sizeof(uint64_t), 0, &lane.rows);
+	if (r == 0)
+		r = hash_table_new(sizeof(struct content), sizeof(uint32_t), 0, &lane.stacks);
 	if (r == 0)
 		r = add_head_row(head, key, &lane);
 	if (r == 0)
@@ -352,21 +276,23 @@ static int add_rows(struct head *head, const struct lane_agent *agent, const cha
 			r = segment_builder_add(run.lane->builder, SEGMENT_ROW, values, NULL);
 		if (r < 0)
 			return r;
+		run.lane->last_slot = MAX(run.lane->last_slot, row->slot);
 	}
 	return 0;
 }
 
 int head_add_rows(struct head *head, const char *tenant, const struct batch *batch)
 {
-	const struct agent_key key = key_of(tenant, batch);
-	struct agent_entry *agent = hash_table_find(head->agents, &key);
+	const struct agent *agent = agents_find(head->agents, tenant, batch);
+	struct lane_agent lane_agent;
 
-	assert(agent && agent->numbers);
-	return add_rows(head,
-			&(struct lane_agent){ .id = batch->agent_id,
-					      .epoch = agent->order,
-					      .numbers = agent->numbers },
-			tenant, batch);
+	assert(agent);
+	lane_agent = (struct lane_agent){ .id = batch->agent_id,
+					  .epoch = agent->order,
+					  .numbers = agent->numbers,
+					  .seeds = &head->seeds };
+	agents_note_stored(head->agents, tenant, batch);
+	return add_rows(head, &lane_agent, tenant, batch);
 }
 
 int head_add(struct head *head, const char *tenant, const struct batch *batch, struct arena *arena,
@@ -397,15 +323,28 @@ static void drop_names(struct head *head)
 		string_table_replace_take(head->names, names);
 }
 
-int head_take(struct head *head, uint64_t before_slot, struct segment_builder **ret_builder)
+static struct head_segment segment_of_lane(const struct head *head, const struct segment_key *key,
+					   const struct lane *lane)
 {
+	return (struct head_segment){ .id = lane->id,
+				      .first_slot = key->range * head->options.slots_per_segment,
+				      .end_slot = lane->end_slot,
+				      .last_slot = lane->last_slot,
+				      .without_stacks = !lane->has_stacks,
+				      .builder = lane->builder };
+}
+
+int head_take(struct head *head, uint64_t before_slot, struct head_segment *ret_segment)
+{
+	const struct segment_key *key;
 	struct lane *lane;
 	size_t cursor = 0;
 
-	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane)) {
+	while (hash_table_next(head->lanes, &cursor, (const void **)&key, (void **)&lane)) {
 		if (lane->end_slot > before_slot)
 			continue;
-		*ret_builder = take_ptr(lane->builder);
+		*ret_segment = segment_of_lane(head, key, lane);
+		lane->builder = NULL;
 		lane_release(lane);
 		hash_table_remove_at_cursor(head->lanes, &cursor);
 		if (hash_table_count(head->lanes) == 0)
@@ -417,69 +356,68 @@ int head_take(struct head *head, uint64_t before_slot, struct segment_builder **
 
 size_t head_bytes(const struct head *head)
 {
-	size_t bytes = string_table_bytes(head->names);
+	size_t bytes =
+		string_table_memory_bytes(head->names) + hash_table_memory_bytes(head->lanes);
 	struct lane *lane;
 	size_t cursor = 0;
 
+	/* An empty head takes a batch, whatever the limit is. */
+	if (hash_table_count(head->lanes) == 0)
+		return 0;
 	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
-		bytes += segment_builder_bytes(lane->builder) + hash_table_memory_bytes(lane->rows);
+		bytes += segment_builder_bytes(lane->builder) +
+			 hash_table_memory_bytes(lane->rows) +
+			 hash_table_memory_bytes(lane->stacks) + id_map_bytes(&lane->nodes);
 	return bytes;
 }
 
-static bool lane_is_full(const struct lane *lane)
+static bool lane_is_above(const struct lane *lane, size_t part)
 {
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++)
-		if (segment_builder_count(lane->builder, i) > FULL_SEGMENT_ROWS)
+		if (segment_builder_count(lane->builder, i) > FULL_SEGMENT_ROWS / part)
 			return true;
-	return segment_builder_text_bytes(lane->builder) > FULL_SEGMENT_TEXT_BYTES;
+	return segment_builder_text_bytes(lane->builder) > FULL_SEGMENT_TEXT_BYTES / part;
 }
 
-bool head_is_full(const struct head *head)
+/* Whether there are more than 1 / @part of the rows, texts or segments that make the head full. */
+static bool has_table_above(const struct head *head, size_t part)
 {
 	struct lane *lane;
 	size_t cursor = 0;
 
-	if (head_bytes(head) >= head->options.max_bytes ||
-	    string_table_bytes(head->names) > MAX_NAME_BYTES / 2)
+	if (string_table_bytes(head->names) > FULL_NAME_BYTES / part ||
+	    hash_table_count(head->lanes) > MAX_BATCH_LANES / part)
 		return true;
 	while (hash_table_next(head->lanes, &cursor, NULL, (void **)&lane))
-		if (lane_is_full(lane))
+		if (lane_is_above(lane, part))
 			return true;
 	return false;
 }
 
-/* Whether an ID names @text; NULL: any text. */
-static bool is_named(const struct head *head, string_id id, const char *text)
+bool head_has_full_table(const struct head *head)
 {
-	return !text || strcmp(string_table_text(head->names, id), text) == 0;
+	return has_table_above(head, 1);
 }
 
-int head_list(const struct head *head, const char *tenant, const char *service,
-	      const uint64_t range[2], struct arena *arena, struct head_segment **ret_segments,
-	      size_t *ret_count)
+bool head_is_full(const struct head *head)
 {
-	struct head_segment *segments =
-		arena_alloc_array(arena, hash_table_count(head->lanes), sizeof(*segments));
+	return head_bytes(head) >= head->options.max_bytes || head_has_full_table(head);
+}
+
+bool head_is_half_full(const struct head *head)
+{
+	return head_bytes(head) >= head->options.max_bytes / 2 || has_table_above(head, 2);
+}
+
+bool head_next(const struct head *head, size_t *cursor, struct head_segment *ret_segment)
+{
 	const struct segment_key *key;
 	struct lane *lane;
-	size_t cursor = 0, count = 0;
 
-	if (!segments)
-		return -ENOMEM;
-	while (hash_table_next(head->lanes, &cursor, (const void **)&key, (void **)&lane)) {
-		uint64_t first_slot = key->range * head->options.slots_per_segment;
-
-		if (first_slot >= range[1] || lane->end_slot <= range[0] ||
-		    !is_named(head, key->tenant, tenant) || !is_named(head, key->service, service))
-			continue;
-		segments[count++] = (struct head_segment){ .id = lane->id,
-							   .first_slot = first_slot,
-							   .end_slot = lane->end_slot,
-							   .builder = lane->builder };
-	}
-	*ret_segments = segments;
-	*ret_count = count;
-	return 0;
+	if (!hash_table_next(head->lanes, cursor, (const void **)&key, (void **)&lane))
+		return false;
+	*ret_segment = segment_of_lane(head, key, lane);
+	return true;
 }
 
 const struct segment_builder *head_find(const struct head *head, uint64_t id)

@@ -131,11 +131,7 @@ static int add_known_object(struct lane *lane, const struct lane_key *key,
 	return r < 0 ? r : remember(lane, key, row + 1, ret_row);
 }
 
-/*
- * *ret_row is 0 for none, else the row of OBJECT + 1. The version of the last object is not
- * compared: an executable that an agent defines again gets its new row after a frame of another
- * one.
- */
+/* *ret_row is 0 for none, else the row of OBJECT + 1. */
 static int add_object(struct lane *lane, const struct lane_agent *agent, uint32_t number,
 		      uint64_t *ret_row)
 {
@@ -154,7 +150,6 @@ static int add_object(struct lane *lane, const struct lane_agent *agent, uint32_
 	object = numbers_object(agent->numbers, number);
 	if (!object)
 		return 0;
-	key.versions[0] = object->version;
 	r = add_known_object(lane, &key, object, ret_row);
 	if (r == 0) {
 		lane->last_object = key;
@@ -208,8 +203,8 @@ static uint64_t process_flags(const struct batch_process *process)
 	       (process->without_stacks ? SEGMENT_WITHOUT_STACKS : 0);
 }
 
-static int add_process(struct lane *lane, const struct lane_agent *agent,
-		       const struct batch_process *process, uint64_t *ret_row)
+static int add_new_process(struct lane *lane, const struct lane_agent *agent,
+			   const struct batch_process *process, uint64_t *ret_row)
 {
 	uint64_t values[] = { 0,
 			      process->start_time_ns,
@@ -237,6 +232,30 @@ static int add_process(struct lane *lane, const struct lane_agent *agent,
 	return r < 0 ? r : segment_builder_add(lane->builder, SEGMENT_PROCESS, values, ret_row);
 }
 
+static int add_process(struct lane *lane, const struct lane_agent *agent, uint32_t number,
+		       const struct numbers_process *process, uint64_t *ret_row)
+{
+	const struct lane_key key = { .epoch = agent->epoch,
+				      .table = SEGMENT_PROCESS,
+				      .number = number,
+				      .version = process->version };
+	uint64_t *known;
+	int r;
+
+	lane->has_stacks |= !process->process.without_stacks;
+	r = find_row(lane, &key, &known);
+	if (r > 0)
+		*ret_row = *known - 1;
+	if (r != 0)
+		return MIN(r, 0);
+	r = add_new_process(lane, agent, &process->process, ret_row);
+	if (r < 0)
+		return r;
+	r = remember(lane, &key, *ret_row + 1, ret_row);
+	--*ret_row;
+	return r;
+}
+
 int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t number,
 		    uint64_t *ret_row)
 {
@@ -245,7 +264,7 @@ int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t 
 	const struct lane_key key = { .epoch = agent->epoch,
 				      .table = SEGMENT_SERIES,
 				      .number = number,
-				      .versions = { 0, process->version } };
+				      .version = process->version };
 	const uint32_t cpu_plus_one = (uint32_t)(series->cpu + 1);
 	uint64_t values[] = { 0, series->tid, 0, cpu_plus_one, series->period_ns, 0 };
 	uint64_t *known;
@@ -257,7 +276,7 @@ int lane_add_series(struct lane *lane, const struct lane_agent *agent, uint32_t 
 		*ret_row = *known;
 	if (r != 0)
 		return MIN(r, 0);
-	r = add_process(lane, agent, &process->process, &values[0]);
+	r = add_process(lane, agent, series->process, process, &values[0]);
 	if (r == 0)
 		r = add_text(lane, series->thread_name, &values[2]);
 	if (r == 0)
@@ -306,20 +325,23 @@ static int add_node(struct lane *lane, const struct lane_agent *agent, uint32_t 
 	return r < 0 ? r : segment_builder_add(lane->builder, SEGMENT_NODE, node_values, ret_row);
 }
 
+/* A head has fewer than 2^32 epochs. */
+static uint64_t node_key(const struct lane_agent *agent, uint32_t node)
+{
+	return agent->epoch << 32 | node;
+}
+
 /* Adds the nodes from the last one that the segment has to @leaf. *ret_row: row + 1, or 0. */
 static int add_nodes(struct lane *lane, const struct lane_agent *agent, uint32_t leaf,
 		     uint64_t *ret_row)
 {
-	struct lane_key key = { .epoch = agent->epoch, .table = SEGMENT_NODE };
 	uint32_t missing[STACK_MAX_FRAMES];
 	uint32_t n_missing = 0;
 	uint64_t row = 0;
 
 	for (uint32_t node = leaf; node; node = agent->numbers->nodes.items[node - 1].parent) {
-		const uint64_t *known;
+		const uint32_t *known = id_map_find(&lane->nodes, node_key(agent, node));
 
-		key.number = node;
-		known = hash_table_find(lane->rows, &key);
 		if (known) {
 			row = *known;
 			break;
@@ -327,12 +349,12 @@ static int add_nodes(struct lane *lane, const struct lane_agent *agent, uint32_t
 		missing[n_missing++] = node;
 	}
 	for (; n_missing > 0; n_missing--) {
-		int r;
+		const uint32_t node = missing[n_missing - 1];
+		int r = add_node(lane, agent, node, row, &row);
 
-		key.number = missing[n_missing - 1];
-		r = add_node(lane, agent, key.number, row, &row);
+		row++;
 		if (r == 0)
-			r = remember(lane, &key, row + 1, &row);
+			r = id_map_set(&lane->nodes, node_key(agent, node), (uint32_t)row);
 		if (r < 0)
 			return r;
 	}
@@ -340,26 +362,32 @@ static int add_nodes(struct lane *lane, const struct lane_agent *agent, uint32_t
 	return 0;
 }
 
+static int add_new_stack(struct lane *lane, const struct lane_agent *agent,
+			 const struct numbers_stack *stack, uint64_t *ret_row)
+{
+	uint64_t values[] = { 0, stack->cut };
+	int r = add_nodes(lane, agent, stack->leaf, &values[0]);
+
+	return r < 0 ? r : segment_builder_add(lane->builder, SEGMENT_STACK, values, ret_row);
+}
+
 int lane_add_stack(struct lane *lane, const struct lane_agent *agent, uint32_t number,
 		   uint64_t *ret_row)
 {
-	const struct lane_key key = { .epoch = agent->epoch,
-				      .table = SEGMENT_STACK,
-				      .number = number };
-	const uint64_t *known = hash_table_find(lane->rows, &key);
-	const struct numbers_stack *stack;
-	uint64_t values[2];
-	uint64_t row;
-	int r;
+	struct numbers_stack *stack = numbers_stack(agent->numbers, number);
+	uint32_t *row;
+	int r = hash_table_insert(lane->stacks, stack_content(agent->numbers, agent->seeds, stack),
+				  (void **)&row);
 
-	if (known) {
-		*ret_row = *known;
-		return 0;
+	if (r < 0)
+		return r;
+	/* 0 also after an error. */
+	if (*row == 0) {
+		r = add_new_stack(lane, agent, stack, ret_row);
+		if (r < 0)
+			return r;
+		*row = (uint32_t)*ret_row + 1;
 	}
-	stack = numbers_stack(agent->numbers, number);
-	values[1] = stack->cut;
-	r = add_nodes(lane, agent, stack->leaf, &values[0]);
-	if (r == 0)
-		r = segment_builder_add(lane->builder, SEGMENT_STACK, values, &row);
-	return r < 0 ? r : remember(lane, &key, row + 1, ret_row);
+	*ret_row = *row;
+	return 0;
 }

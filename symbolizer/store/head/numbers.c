@@ -16,8 +16,10 @@
 int numbers_new(size_t max_bytes, struct numbers **ret_numbers)
 {
 	scoped(numbers_freep) struct numbers *numbers = calloc(1, sizeof(*numbers));
-	/* A node takes 24 bytes in the array and up to 56 in the hash table. */
-	size_t max_nodes = max_bytes / 2 / 80 + 1;
+	/*
+	 * A node takes up to 48 bytes in the array and 22 in the index, as both double when full.
+	 */
+	size_t max_nodes = max_bytes / 2 / 70 + 1;
 
 	if (!numbers || arena_new(max_bytes / 2 + 64 * KIB, &numbers->arena) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(void *), max_nodes, &numbers->objects) < 0 ||
@@ -25,10 +27,10 @@ int numbers_new(size_t max_bytes, struct numbers **ret_numbers)
 	    hash_table_new(sizeof(uint32_t), sizeof(void *), max_nodes, &numbers->series) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(struct numbers_stack), max_nodes,
 			   &numbers->stacks) < 0 ||
-	    hash_table_new(sizeof(uint64_t), sizeof(char *), max_nodes, &numbers->names) < 0 ||
-	    hash_table_new(sizeof(struct numbers_node), sizeof(uint32_t), max_nodes,
-			   &numbers->tree) < 0)
+	    hash_table_new(sizeof(uint64_t), sizeof(char *), max_nodes, &numbers->names) < 0)
 		return -ENOMEM;
+	row_index_init(&numbers->tree, NUMBERS_NODE_WORDS);
+	numbers->max_nodes = max_nodes;
 	*ret_numbers = take_ptr(numbers);
 	return 0;
 }
@@ -43,7 +45,7 @@ struct numbers *numbers_free(struct numbers *numbers)
 	(void)hash_table_free(numbers->series);
 	(void)hash_table_free(numbers->stacks);
 	(void)hash_table_free(numbers->names);
-	(void)hash_table_free(numbers->tree);
+	row_index_release(&numbers->tree);
 	vec_release(&numbers->nodes);
 	free(numbers);
 	return NULL;
@@ -56,7 +58,7 @@ static void *find_pointer(const struct hash_table *table, uint32_t number)
 	return pointer ? *pointer : NULL;
 }
 
-const struct numbers_object *numbers_object(const struct numbers *numbers, uint32_t number)
+struct numbers_object *numbers_object(const struct numbers *numbers, uint32_t number)
 {
 	return find_pointer(numbers->objects, number);
 }
@@ -71,7 +73,7 @@ const struct batch_series *numbers_series(const struct numbers *numbers, uint32_
 	return find_pointer(numbers->series, number);
 }
 
-const struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_t number)
+struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_t number)
 {
 	return hash_table_find(numbers->stacks, &number);
 }
@@ -81,6 +83,20 @@ const char *numbers_name(const struct numbers *numbers, uint64_t key)
 	const char **name = hash_table_find(numbers->names, &key);
 
 	return name ? *name : NULL;
+}
+
+size_t numbers_bytes(const struct numbers *numbers)
+{
+	const struct hash_table *const tables[] = { numbers->objects, numbers->processes,
+						    numbers->series, numbers->stacks,
+						    numbers->names };
+	size_t bytes = sizeof(*numbers) + arena_held_bytes(numbers->arena) +
+		       row_index_bytes(&numbers->tree) +
+		       numbers->nodes.capacity * sizeof(*numbers->nodes.items);
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		bytes += hash_table_memory_bytes(tables[i]);
+	return bytes;
 }
 
 static int add_missing(struct numbers_list *list, uint32_t number)
@@ -122,30 +138,64 @@ static int define(struct numbers *numbers, struct hash_table *table, uint32_t nu
 	return 0;
 }
 
-static int learn_objects(struct numbers *numbers, const struct batch *batch)
+/* Stacks are read again, because an object or a name that they refer to has changed. */
+static void change_contents(struct numbers *numbers)
+{
+	struct numbers_stack *stack;
+	size_t cursor = 0;
+
+	numbers->generation++;
+	while (hash_table_next(numbers->stacks, &cursor, NULL, (void **)&stack))
+		stack->content = (struct content){};
+}
+
+static void note_definition(struct numbers *numbers, struct numbers_object *object)
+{
+	if (object->is_defined)
+		change_contents(numbers);
+	object->is_defined = true;
+	object->content = (struct content){};
+}
+
+/* An agent repeats a definition until it is acknowledged. An equal one changes nothing. */
+static int learn_executable(struct numbers *numbers, const struct batch_executable *executable)
 {
 	struct numbers_object *object;
+	int r = define(numbers, numbers->objects, executable->number, sizeof(*object),
+		       (void **)&object);
+
+	if (r == 0 && object->is_defined && equal_executables(&object->executable, executable))
+		return 0;
+	if (r == 0)
+		r = copy_executable(numbers->arena, executable, &object->executable);
+	if (r == 0)
+		note_definition(numbers, object);
+	return r;
+}
+
+static int learn_code_object(struct numbers *numbers, const struct batch_code_object *code)
+{
+	struct numbers_object *object;
+	int r = define(numbers, numbers->objects, FRAME_CODE_OBJECT | code->number, sizeof(*object),
+		       (void **)&object);
+
+	if (r == 0 && object->is_defined && equal_code_objects(&object->code, code))
+		return 0;
+	if (r == 0)
+		r = copy_code_object(numbers->arena, code, &object->code);
+	if (r == 0)
+		note_definition(numbers, object);
+	return r;
+}
+
+static int learn_objects(struct numbers *numbers, const struct batch *batch)
+{
 	int r = 0;
 
-	for (uint32_t i = 0; i < batch->n_executables && r == 0; i++) {
-		r = define(numbers, numbers->objects, batch->executables[i].number, sizeof(*object),
-			   (void **)&object);
-		if (r == 0)
-			r = copy_executable(numbers->arena, &batch->executables[i],
-					    &object->executable);
-		if (r == 0)
-			object->version++;
-	}
-	for (uint32_t i = 0; i < batch->n_code_objects && r == 0; i++) {
-		r = define(numbers, numbers->objects,
-			   FRAME_CODE_OBJECT | batch->code_objects[i].number, sizeof(*object),
-			   (void **)&object);
-		if (r == 0)
-			r = copy_code_object(numbers->arena, &batch->code_objects[i],
-					     &object->code);
-		if (r == 0)
-			object->version++;
-	}
+	for (uint32_t i = 0; i < batch->n_executables && r == 0; i++)
+		r = learn_executable(numbers, &batch->executables[i]);
+	for (uint32_t i = 0; i < batch->n_code_objects && r == 0; i++)
+		r = learn_code_object(numbers, &batch->code_objects[i]);
 	return r;
 }
 
@@ -207,6 +257,25 @@ static int learn_series(struct numbers *numbers, const struct batch *batch,
 	return 0;
 }
 
+static int add_node(struct numbers *numbers, const struct numbers_node *node, uint32_t *ret_index)
+{
+	const uint64_t *words = (const uint64_t *)node;
+	const size_t count = numbers->nodes.count;
+	int r;
+
+	/* One more than the limit, so that a known node is found in a full tree. */
+	if (count > numbers->max_nodes)
+		return -ENOSPC;
+	r = row_index_add(&numbers->tree, (const uint64_t *)numbers->nodes.items, words,
+			  (uint32_t)count, ret_index);
+	if (r <= 0)
+		return r;
+	r = vec_push(&numbers->nodes, *node);
+	if (r < 0)
+		row_index_undo(&numbers->tree, words, (uint32_t)count);
+	return r;
+}
+
 /* @nodes[i]: the node of the frame at depth i from the root, plus one. */
 static int add_nodes(struct numbers *numbers, const struct batch_stack *stack, uint32_t first,
 		     uint32_t *nodes)
@@ -217,18 +286,12 @@ static int add_nodes(struct numbers *numbers, const struct batch_stack *stack, u
 						   .object = frame->object,
 						   .parent = depth ? nodes[depth - 1] : 0,
 						   .kind = frame->kind };
-		uint32_t *index;
-		int r = hash_table_insert(numbers->tree, &node, (void **)&index);
+		uint32_t index;
+		int r = add_node(numbers, &node, &index);
 
-		if (r > 0) {
-			*index = (uint32_t)numbers->nodes.count;
-			r = vec_push(&numbers->nodes, node);
-			if (r < 0)
-				(void)hash_table_remove(numbers->tree, &node);
-		}
 		if (r < 0)
 			return r;
-		nodes[depth] = *index + 1;
+		nodes[depth] = index + 1;
 	}
 	return 0;
 }
@@ -291,6 +354,7 @@ static int learn_stacks(struct numbers *numbers, const struct batch *batch,
 			return r;
 		entry->leaf = stack->n_frames ? nodes[stack->n_frames - 1] : 0;
 		entry->cut = stack->cut;
+		entry->content = (struct content){};
 		last = stack;
 	}
 	return 0;
@@ -311,6 +375,8 @@ static int learn_names(struct numbers *numbers, const struct batch *batch)
 			(void)hash_table_remove(numbers->names, &frame->key);
 			return -ENOSPC;
 		}
+		if (r > 0)
+			change_contents(numbers);
 	}
 	return 0;
 }

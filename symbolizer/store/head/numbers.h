@@ -10,6 +10,7 @@
  */
 
 #include "common/hash_table.h"
+#include "common/row_index.h"
 #include "common/vec.h"
 #include "symbolizer/store/batch.h"
 #include "symbolizer/store/store.h"
@@ -19,23 +20,36 @@ struct numbers_node {
 	uint32_t object; /* number, as in struct batch_frame */
 	uint32_t parent; /* 0 none, else index + 1 */
 	uint32_t kind;
-	uint32_t zero; /* no padding, because nodes are keys of a hash table */
+	uint32_t zero; /* no padding, because the index compares nodes as words */
 };
+
+#define NUMBERS_NODE_WORDS (sizeof(struct numbers_node) / sizeof(uint64_t))
+
+/* See stack_content.h. Zero: not computed yet. */
+struct content {
+	uint64_t words[2];
+};
+
+static inline bool has_content(const struct content *content)
+{
+	return content->words[0] || content->words[1];
+}
 
 struct numbers_stack {
 	uint32_t leaf; /* 0 none, else index of the node + 1 */
 	uint32_t cut;
+	struct content content;
 };
 
-/* Definitions that can change have a version, which increases with each definition. */
 struct numbers_object {
-	uint32_t version;
+	bool is_defined;
+	struct content content;
 	struct batch_executable executable; /* if the number has no FRAME_CODE_OBJECT */
 	struct batch_code_object code;
 };
 
 struct numbers_process {
-	uint32_t version;
+	uint32_t version; /* increases with each definition */
 	struct batch_process process;
 };
 
@@ -54,8 +68,14 @@ struct numbers {
 	struct hash_table *series;    /* u32 -> struct batch_series * */
 	struct hash_table *stacks;    /* u32 -> struct numbers_stack */
 	struct hash_table *names;     /* u64 key of a named frame -> const char * */
-	struct hash_table *tree;      /* struct numbers_node -> u32 index */
+	struct row_index tree;        /* of nodes */
 	VEC_DEFINE(, struct numbers_node) nodes;
+	size_t max_nodes;
+	/*
+	 * Increases when an object, or the name of a frame, gets another content. Stacks that were
+	 * read before may have changed then.
+	 */
+	uint64_t generation;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -73,20 +93,23 @@ int numbers_learn(struct numbers *numbers, const struct batch *batch,
 int numbers_check_rows(const struct numbers *numbers, const struct batch *batch,
 		       struct numbers_missing *missing);
 
-const struct numbers_object *numbers_object(const struct numbers *numbers, uint32_t number);
+struct numbers_object *numbers_object(const struct numbers *numbers, uint32_t number);
 const struct numbers_process *numbers_process(const struct numbers *numbers, uint32_t number);
 const struct batch_series *numbers_series(const struct numbers *numbers, uint32_t number);
-const struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_t number);
+struct numbers_stack *numbers_stack(const struct numbers *numbers, uint32_t number);
+
+/* Memory, also that which is not used yet. */
+size_t numbers_bytes(const struct numbers *numbers);
 
 /* NULL: unknown. */
 const char *numbers_name(const struct numbers *numbers, uint64_t key);
 
 /*
- * Copies the numbers to @ret_missing in @arena, sorted and each once. Returns STORE_NEEDS_NUMBERS,
- * or -ENOMEM.
+ * Copies the numbers to @ret_missing in @arena, sorted and each once, except those that @batch
+ * defines. Returns STORE_NEEDS_NUMBERS, or -ENOMEM.
  */
-int numbers_missing_return(struct numbers_missing *missing, struct arena *arena,
-			   struct store_missing *ret_missing);
+int numbers_missing_return(struct numbers_missing *missing, const struct batch *batch,
+			   struct arena *arena, struct store_missing *ret_missing);
 bool numbers_missing_any(const struct numbers_missing *missing);
 void numbers_missing_release(struct numbers_missing *missing);
 

@@ -115,3 +115,26 @@ int copy_series(struct arena *arena, const struct batch_series *from, struct bat
 	*ret_to = series;
 	return 0;
 }
+
+bool equal_executables(const struct batch_executable *a, const struct batch_executable *b)
+{
+	bool equal = executable_id_equal(&a->id, &b->id) && strcmp(a->name, b->name) == 0 &&
+		     a->role == b->role && a->n_segments == b->n_segments;
+
+	for (uint32_t i = 0; i < a->n_segments && equal; i++)
+		equal = a->segments[i].file_offset == b->segments[i].file_offset &&
+			a->segments[i].vaddr == b->segments[i].vaddr &&
+			a->segments[i].file_size == b->segments[i].file_size &&
+			a->segments[i].memory_size == b->segments[i].memory_size;
+	return equal;
+}
+
+bool equal_code_objects(const struct batch_code_object *a, const struct batch_code_object *b)
+{
+	return hash128_equal(&a->hash, &b->hash) && strcmp(a->language, b->language) == 0 &&
+	       strcmp(a->function, b->function) == 0 &&
+	       strcmp(a->qualified_name, b->qualified_name) == 0 && strcmp(a->file, b->file) == 0 &&
+	       a->first_line == b->first_line && a->line_table.size == b->line_table.size &&
+	       (a->line_table.size == 0 ||
+		memcmp(a->line_table.data, b->line_table.data, a->line_table.size) == 0);
+}

@@ -11,6 +11,10 @@
 int copy_host(struct arena *arena, const struct batch_host *from, struct batch_host *ret_to);
 int copy_executable(struct arena *arena, const struct batch_executable *from,
 		    struct batch_executable *ret_to);
+/* Whether all that segments have of the definitions is equal. */
+bool equal_executables(const struct batch_executable *a, const struct batch_executable *b);
+bool equal_code_objects(const struct batch_code_object *a, const struct batch_code_object *b);
+
 int copy_code_object(struct arena *arena, const struct batch_code_object *from,
 		     struct batch_code_object *ret_to);
 int copy_process(struct arena *arena, const struct batch_process *from,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/arena.h"
 #include "symbolizer/store/head/numbers.h"
@@ -46,6 +47,57 @@ static void sort(struct numbers_missing *missing)
 	sort_list(&missing->objects);
 }
 
+/*
+ * Removes the numbers that the batch defines: their definitions refer to unknown numbers, but the
+ * agent sends them again with the batch. @definitions[@count] of @size bytes begin with the number.
+ */
+static int drop_defined(struct numbers_list *list, const void *definitions, size_t count,
+			size_t size)
+{
+	struct numbers_list defined = {};
+	size_t n_kept = 0, next = 0;
+	int r;
+
+	if (list->count == 0 || count == 0)
+		return 0;
+	r = vec_reserve(&defined, count);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		memcpy(&defined.items[i], (const uint8_t *)definitions + i * size,
+		       sizeof(defined.items[i]));
+	defined.count = count;
+	sort_list(&defined);
+	for (size_t i = 0; i < list->count; i++) {
+		while (next < defined.count && defined.items[next] < list->items[i])
+			next++;
+		if (next == defined.count || defined.items[next] != list->items[i])
+			list->items[n_kept++] = list->items[i];
+	}
+	list->count = n_kept;
+	vec_release(&defined);
+	return 0;
+}
+
+static_assert(offsetof(struct batch_stack, number) == 0 &&
+		      offsetof(struct batch_series, number) == 0 &&
+		      offsetof(struct batch_process, number) == 0,
+	      "drop_defined() reads the first field");
+
+static int drop_all_defined(struct numbers_missing *missing, const struct batch *batch)
+{
+	int r = drop_defined(&missing->stacks, batch->stacks, batch->n_stacks,
+			     sizeof(*batch->stacks));
+
+	if (r == 0)
+		r = drop_defined(&missing->series, batch->series, batch->n_series,
+				 sizeof(*batch->series));
+	if (r == 0)
+		r = drop_defined(&missing->processes, batch->processes, batch->n_processes,
+				 sizeof(*batch->processes));
+	return r;
+}
+
 static int copy_list(const struct numbers_list *list, struct arena *arena, uint32_t **ret_numbers,
 		     size_t *ret_count)
 {
@@ -72,14 +124,16 @@ static void split_objects(struct store_missing *missing)
 		missing->code_objects[i] &= ~FRAME_CODE_OBJECT;
 }
 
-int numbers_missing_return(struct numbers_missing *missing, struct arena *arena,
-			   struct store_missing *ret_missing)
+int numbers_missing_return(struct numbers_missing *missing, const struct batch *batch,
+			   struct arena *arena, struct store_missing *ret_missing)
 {
 	struct store_missing result = {};
 	int r;
 
 	sort(missing);
-	r = copy_list(&missing->stacks, arena, &result.stacks, &result.n_stacks);
+	r = drop_all_defined(missing, batch);
+	if (r == 0)
+		r = copy_list(&missing->stacks, arena, &result.stacks, &result.n_stacks);
 	if (r == 0)
 		r = copy_list(&missing->series, arena, &result.series, &result.n_series);
 	if (r == 0)

@@ -28,7 +28,12 @@
 #include "common/bytes.h"
 #include "common/event_type.h"
 
-#define SEGMENT_FORMAT 1
+/*
+ * Format 2: segments of samples have TOTAL too, so that a query does not read all rows to learn
+ * when a series has samples. Segments of format 1 stay readable.
+ */
+#define SEGMENT_FORMAT        2
+#define SEGMENT_OLDEST_FORMAT 1
 
 /*
  * Most rows of a table: an hour of a service on 100 hosts at 20 samples/s. A segment with more is

@@ -14,13 +14,11 @@ int segment_builder_new(struct segment_builder **ret_builder)
 	if (!builder)
 		return -ENOMEM;
 	r = string_table_new(SEGMENT_MAX_TEXT_BYTES, &builder->texts);
-	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT && r == 0; i++) {
+	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++) {
 		struct builder_table *table = &builder->tables[i];
 
 		table->layout = segment_table_layout(i);
-		if (i != SEGMENT_TEXT && !keeps_equal_rows(i))
-			r = hash_table_new(table->layout.n_columns * sizeof(uint64_t),
-					   sizeof(uint64_t), SEGMENT_MAX_ROWS, &table->rows);
+		row_index_init(&table->rows, table->layout.n_columns);
 	}
 	if (r < 0)
 		return r;
@@ -33,7 +31,7 @@ struct segment_builder *segment_builder_free(struct segment_builder *builder)
 	if (!builder)
 		return NULL;
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++) {
-		(void)hash_table_free(builder->tables[i].rows);
+		row_index_release(&builder->tables[i].rows);
 		vec_release(&builder->tables[i].values);
 	}
 	(void)string_table_free(builder->texts);
@@ -74,27 +72,53 @@ int segment_builder_add(struct segment_builder *builder, enum segment_table tabl
 			const uint64_t *values, uint64_t *ret_row)
 {
 	struct builder_table *table = &builder->tables[table_id];
-	uint64_t index = table->count;
-	uint64_t *row = NULL;
+	uint32_t row = (uint32_t)table->count;
 	int r = 1;
 
 	assert(table_id != SEGMENT_TEXT);
-	if (table->rows)
-		r = hash_table_insert(table->rows, values, (void **)&row);
+	if (!keeps_equal_rows(table_id))
+		r = row_index_add(&table->rows, table->values.items, values, row, &row);
 	if (r > 0) {
 		r = append_row(table, values);
-		if (r < 0 && row)
-			(void)hash_table_remove(table->rows, values);
-		else if (row)
-			*row = index;
-	} else if (r == 0) {
-		index = *row;
+		if (r < 0 && !keeps_equal_rows(table_id))
+			row_index_undo(&table->rows, values, row);
 	}
 	if (r < 0)
 		return r;
 	if (ret_row)
-		*ret_row = index;
+		*ret_row = row;
 	return 0;
+}
+
+bool segment_builder_has_text(const struct segment_builder *builder, enum segment_column column,
+			      const char *text)
+{
+	const struct builder_table *head = &builder->tables[SEGMENT_HEAD];
+	string_id id;
+
+	assert(head->count == 1);
+	id = (string_id)head->values.items[column - head->layout.first];
+	return string_table_length(builder->texts, id) == strlen(text) &&
+	       memcmp(string_table_text(builder->texts, id), text, strlen(text)) == 0;
+}
+
+const char *segment_builder_head_text(const struct segment_builder *builder,
+				      enum segment_column column)
+{
+	const struct builder_table *head = &builder->tables[SEGMENT_HEAD];
+
+	assert(head->count == 1);
+	return string_table_text(builder->texts,
+				 (string_id)head->values.items[column - head->layout.first]);
+}
+
+uint64_t segment_builder_head_number(const struct segment_builder *builder,
+				     enum segment_column column)
+{
+	const struct builder_table *head = &builder->tables[SEGMENT_HEAD];
+
+	assert(head->count == 1);
+	return head->values.items[column - head->layout.first];
 }
 
 size_t segment_builder_count(const struct segment_builder *builder, enum segment_table table)
@@ -105,14 +129,12 @@ size_t segment_builder_count(const struct segment_builder *builder, enum segment
 
 size_t segment_builder_bytes(const struct segment_builder *builder)
 {
-	size_t bytes = string_table_bytes(builder->texts);
+	size_t bytes = sizeof(*builder) + string_table_memory_bytes(builder->texts);
 
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++) {
 		const struct builder_table *table = &builder->tables[i];
 
-		bytes += table->values.capacity * sizeof(uint64_t);
-		if (table->rows)
-			bytes += hash_table_memory_bytes(table->rows);
+		bytes += table->values.capacity * sizeof(uint64_t) + row_index_bytes(&table->rows);
 	}
 	return bytes;
 }

@@ -5,8 +5,8 @@
  * Collects definitions and rows, and makes a segment of them: from batches, from other segments
  * (merge), or from the sums of other segments (roll-up).
  *
- * Equal definitions get one row. Indexes that the functions return are valid until
- * segment_builder_finish(), which sorts the tables. One thread at a time. A caller bounds the
+ * Equal definitions get one row. Indexes that the functions return are those of
+ * the builder; segment_builder_finish() sorts the tables. One thread at a time. A caller bounds the
  * memory by segment_builder_bytes().
  */
 
@@ -43,6 +43,18 @@ int segment_builder_add_segment(struct segment_builder *builder, const struct se
 int segment_builder_add_rollup(struct segment_builder *builder, const struct segment *segment,
 			       uint64_t slots_per_row);
 
+/* Whether the text to which a column of HEAD refers is @text. */
+bool segment_builder_has_text(const struct segment_builder *builder, enum segment_column column,
+			      const char *text);
+
+/* The text to which a column of HEAD refers. */
+const char *segment_builder_head_text(const struct segment_builder *builder,
+				      enum segment_column column);
+
+/* The value of a column of HEAD that is a number. */
+uint64_t segment_builder_head_number(const struct segment_builder *builder,
+				     enum segment_column column);
+
 size_t segment_builder_count(const struct segment_builder *builder, enum segment_table table);
 size_t segment_builder_bytes(const struct segment_builder *builder);
 
@@ -52,11 +64,17 @@ size_t segment_builder_text_bytes(const struct segment_builder *builder);
 /*
  * Makes the segment in @arena: sorts definitions, the prefix tree, and rows by (series, slot,
  * stack). In a roll-up it adds up rows of the same stack and slot, and totals of the same series.
- * The builder can only be freed afterwards. Returns 0, -ENOMEM (also if @arena is full), -EINVAL:
+ * Does not change the builder. Returns 0, -ENOMEM (also if @arena is full), -EINVAL:
  * HEAD does not have one row, -EOVERFLOW as above.
  */
-int segment_builder_finish(struct segment_builder *builder, struct arena *arena,
+int segment_builder_finish(const struct segment_builder *builder, struct arena *arena,
 			   struct segment *ret_segment);
+
+/*
+ * Makes the table TOTAL of a segment of samples, of its rows in order of series and time. 0 or
+ * -ENOMEM.
+ */
+int segment_make_ranges(struct segment *segment, struct arena *arena);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct segment_builder *, segment_builder_free);

@@ -3,7 +3,7 @@
 
 /* The builder's tables, for the files that fill them and the file that sorts them. */
 
-#include "common/hash_table.h"
+#include "common/row_index.h"
 #include "common/string_table.h"
 #include "common/vec.h"
 #include "symbolizer/store/segment/segment_builder.h"
@@ -13,7 +13,7 @@ VEC_DEFINE(segment_values, uint64_t);
 
 struct builder_table {
 	struct table_layout layout;
-	struct hash_table *rows;      /* values of a row -> u64 index; NULL: equal rows are kept */
+	struct row_index rows;        /* not used if equal rows are kept */
 	struct segment_values values; /* values.items[row * n_columns + column] */
 	size_t count;
 };

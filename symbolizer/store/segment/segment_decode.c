@@ -39,7 +39,7 @@ static int check_prefix(struct bytes_view in)
 		return -EBADMSG;
 	if (in.data[SEGMENT_MAGIC_BYTES] > SEGMENT_FORMAT)
 		return -EPROTONOSUPPORT;
-	if (in.data[SEGMENT_MAGIC_BYTES] != SEGMENT_FORMAT ||
+	if (in.data[SEGMENT_MAGIC_BYTES] < SEGMENT_OLDEST_FORMAT ||
 	    read_u64(in.data + SEGMENT_MAGIC_BYTES + 1) !=
 		    hash64_of(in.data + SEGMENT_PREFIX_BYTES, in.size - SEGMENT_PREFIX_BYTES))
 		return -EBADMSG;

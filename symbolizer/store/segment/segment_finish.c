@@ -15,16 +15,36 @@ struct order {
 };
 
 struct finish {
-	struct segment_builder *builder;
+	const struct segment_builder *builder;
+	/* Copies of the builder's values, which are renumbered: readers still use the builder. */
+	struct builder_table tables[SEGMENT_TABLE_COUNT];
 	struct order orders[SEGMENT_TABLE_COUNT];
 };
 
 static void finish_release(struct finish *finish)
 {
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++) {
+		vec_release(&finish->tables[i].values);
 		free(finish->orders[i].old_row);
 		free(finish->orders[i].new_row);
 	}
+}
+
+static int copy_table(struct finish *finish, enum segment_table id)
+{
+	const struct builder_table *from = &finish->builder->tables[id];
+	struct builder_table *table = &finish->tables[id];
+	int r;
+
+	table->layout = from->layout;
+	table->count = from->count;
+	r = vec_reserve(&table->values, from->values.count);
+	if (r < 0 || from->values.count == 0)
+		return r;
+	memcpy(table->values.items, from->values.items,
+	       from->values.count * sizeof(*from->values.items));
+	table->values.count = from->values.count;
+	return 0;
 }
 
 struct row_sort {
@@ -147,7 +167,7 @@ static uint64_t new_value(const struct finish *finish, const struct column_layou
 /* Replaces references to tables of which the order is final. */
 static void renumber(struct finish *finish, enum segment_table id, bool to_itself)
 {
-	struct builder_table *table = &finish->builder->tables[id];
+	struct builder_table *table = &finish->tables[id];
 
 	for (unsigned int k = 0; k < table->layout.n_columns; k++) {
 		const struct column_layout *layout = &segment_columns[table->layout.first + k];
@@ -161,7 +181,7 @@ static void renumber(struct finish *finish, enum segment_table id, bool to_itsel
 
 static int sort_table(struct finish *finish, enum segment_table id)
 {
-	struct builder_table *table = &finish->builder->tables[id];
+	struct builder_table *table = &finish->tables[id];
 	struct order *order = &finish->orders[id];
 	size_t count = segment_builder_count(finish->builder, id);
 	int r = 0;
@@ -172,6 +192,9 @@ static int sort_table(struct finish *finish, enum segment_table id)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		order->old_row[i] = i;
+	r = copy_table(finish, id);
+	if (r < 0)
+		return r;
 	renumber(finish, id, false);
 	switch (id) {
 	case SEGMENT_PROCESS:
@@ -223,7 +246,7 @@ static int make_texts(const struct finish *finish, struct arena *arena, struct s
 static int make_columns(const struct finish *finish, enum segment_table id, struct arena *arena,
 			struct segment *segment)
 {
-	const struct builder_table *table = &finish->builder->tables[id];
+	const struct builder_table *table = &finish->tables[id];
 	const uint32_t *old_row = finish->orders[id].old_row;
 	unsigned int n_columns = table->layout.n_columns;
 
@@ -259,7 +282,7 @@ static int add_sum(uint64_t *a, const uint64_t *b, enum segment_table id)
 /* Adds up equal rows in the order, and removes all but the first from it. */
 static int add_up(struct finish *finish, enum segment_table id)
 {
-	struct builder_table *table = &finish->builder->tables[id];
+	struct builder_table *table = &finish->tables[id];
 	uint32_t *rows = finish->orders[id].old_row;
 	size_t n_kept = 0;
 
@@ -282,7 +305,7 @@ static int add_up(struct finish *finish, enum segment_table id)
 	return 0;
 }
 
-int segment_builder_finish(struct segment_builder *builder, struct arena *arena,
+int segment_builder_finish(const struct segment_builder *builder, struct arena *arena,
 			   struct segment *ret_segment)
 {
 	scoped(finish_release) struct finish finish = { .builder = builder };
@@ -293,7 +316,7 @@ int segment_builder_finish(struct segment_builder *builder, struct arena *arena,
 		return -EINVAL;
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT && r == 0; i++)
 		r = sort_table(&finish, i);
-	if (r == 0 && builder->tables[SEGMENT_HEAD].values.items[0] == SEGMENT_ROLLUP) {
+	if (r == 0 && finish.tables[SEGMENT_HEAD].values.items[0] == SEGMENT_ROLLUP) {
 		r = add_up(&finish, SEGMENT_ROW);
 		if (r == 0)
 			r = add_up(&finish, SEGMENT_TOTAL);
@@ -302,6 +325,8 @@ int segment_builder_finish(struct segment_builder *builder, struct arena *arena,
 		r = make_texts(&finish, arena, &segment);
 	for (unsigned int i = SEGMENT_TEXT + 1; i < SEGMENT_TABLE_COUNT && r == 0; i++)
 		r = make_columns(&finish, i, arena, &segment);
+	if (r == 0 && segment.column[HEAD_KIND][0] == SEGMENT_SAMPLES)
+		r = segment_make_ranges(&segment, arena);
 	if (r == 0)
 		*ret_segment = segment;
 	return r;

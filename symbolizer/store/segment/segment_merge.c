@@ -4,6 +4,7 @@
  * which the new rows are known then.
  */
 
+#include "common/hash_table.h"
 #include "symbolizer/store/segment/segment_builder_private.h"
 
 /* Arrays of the new row for each old row, by table. */
@@ -91,10 +92,13 @@ static int add_tables(struct segment_builder *builder, const struct segment *seg
 
 int segment_builder_add_segment(struct segment_builder *builder, const struct segment *segment)
 {
+	/* Those of samples are made again of all rows. */
+	const unsigned int made =
+		segment->column[HEAD_KIND][0] == SEGMENT_SAMPLES ? SEGMENT_SET(SEGMENT_TOTAL) : 0;
 	scoped(row_map_release) struct row_map map = {};
 	int r;
 
-	r = add_tables(builder, segment, SEGMENT_ALL, &map);
+	r = add_tables(builder, segment, SEGMENT_ALL & ~made, &map);
 	return r < 0 ? r : check_head(builder);
 }
 

@@ -148,6 +148,9 @@ int segment_snapshot_finish(const struct segment_snapshot *snapshot, struct aren
 	}
 	if (r < 0)
 		return r;
+	r = segment_make_ranges(&segment, arena);
+	if (r < 0)
+		return r;
 	segment.count[SEGMENT_TEXT] = snapshot->n_texts;
 	segment.texts = arena_copy(arena, snapshot->texts, snapshot->text_bytes);
 	segment.column[TEXT_END] = arena_copy(arena, snapshot->text_ends,

@@ -7,6 +7,7 @@
 
 #include "common/arena.h"
 #include "common/log.h"
+#include "symbolizer/store/segment_db/log_file.h"
 #include "symbolizer/store/segment_db/segment_db_private.h"
 
 /* Index entries of one day. */
@@ -19,10 +20,18 @@ struct check {
 	size_t n_faults;
 };
 
-static int count_fault(struct check *check, const char *path, const char *fault)
+/* What to do about a file, and about a part of it. */
+#define FILE_REMEDY                                                                                \
+	"restore the data folder from a backup, or move a damaged file of segments away: without " \
+	"it the samples of its day are lost, and no others"
+#define PART_REMEDY                                                                                \
+	"queries leave it out; restore the data folder from a backup, or wait until retention "    \
+	"removes its day"
+
+static int count_fault(struct check *check, const char *path, const char *fault, const char *remedy)
 {
 	check->n_faults++;
-	log_error("'%s': %s", path, fault);
+	log_error("'%s': %s; %s", path, fault, remedy);
 	return 0;
 }
 
@@ -37,11 +46,34 @@ static int check_integrity(struct check *check, struct sqlite_db *file, unsigned
 	int r = sqlite_query_values(file, statement, NULL, 0, &row);
 
 	if (r == -EUCLEAN)
-		return count_fault(check, path_of(file), "the file is damaged");
+		return count_fault(check, path_of(file), "the file is damaged", FILE_REMEDY);
 	if (r <= 0)
 		return r;
 	if (strcmp(sqlite_text(row, 0), "ok") != 0)
-		return count_fault(check, path_of(file), sqlite_text(row, 0));
+		return count_fault(check, path_of(file), sqlite_text(row, 0), FILE_REMEDY);
+	return 0;
+}
+
+/* The times of series are those of their rows. Segments of samples of format 1 have none. */
+static int check_ranges(const struct segment *segment, struct arena *arena)
+{
+	static const enum segment_column columns[] = { TOTAL_SERIES, TOTAL_FIRST_SLOT,
+						       TOTAL_LAST_SLOT };
+	const size_t count = segment->count[SEGMENT_TOTAL];
+	struct segment made = *segment;
+	int r;
+
+	if (segment->column[HEAD_KIND][0] != SEGMENT_SAMPLES || count == 0)
+		return 0;
+	r = segment_make_ranges(&made, arena);
+	if (r < 0)
+		return r;
+	if (made.count[SEGMENT_TOTAL] != count)
+		return -EBADMSG;
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (memcmp(made.column[columns[i]], segment->column[columns[i]],
+			   count * sizeof(uint64_t)) != 0)
+			return -EBADMSG;
 	return 0;
 }
 
@@ -58,6 +90,8 @@ static int check_content(struct check *check, const struct segment_info *info,
 		r = segment_decode(content, SEGMENT_ALL, &check->codec, arena, &segment);
 	if (r == 0)
 		r = segment_info_of(&segment, arena, &found);
+	if (r == 0)
+		r = check_ranges(&segment, arena);
 	if (r < 0)
 		return r;
 	found.n_bytes = content.size;
@@ -67,7 +101,7 @@ static int check_content(struct check *check, const struct segment_info *info,
 static int check_segment(struct check *check, struct sqlite_db *file,
 			 const struct segment_info *info)
 {
-	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_MAX_BYTES);
+	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES);
 	int r = day_file_content(file, info->id, &content);
 
 	if (r == 0)
@@ -75,8 +109,8 @@ static int check_segment(struct check *check, struct sqlite_db *file,
 	if (r != -EBADMSG && r != -EUCLEAN)
 		return r;
 	check->n_faults++;
-	log_error("'%s': segment %" PRIu64 " of service '%s' is damaged", path_of(file), info->id,
-		  info->service);
+	log_error("'%s': segment %" PRIu64 " of service '%s' is damaged; " PART_REMEDY,
+		  path_of(file), info->id, info->service);
 	return 0;
 }
 
@@ -87,7 +121,8 @@ static int check_orphans(struct check *check, struct sqlite_db *file)
 	int r = sqlite_query_values(file, DAY_SQL_ORPHANS, NULL, 0, &row);
 
 	if (r > 0 && sqlite3_column_int64(row, 0) > 0)
-		return count_fault(check, path_of(file), "contents without an index entry");
+		return count_fault(check, path_of(file), "contents without an index entry",
+				   "they take space until retention removes their day");
 	return MIN(r, 0);
 }
 
@@ -106,6 +141,28 @@ static int check_segments(struct check *check, struct sqlite_db *file)
 	return r < 0 ? r : check_orphans(check, file);
 }
 
+static int check_batches(struct check *check, struct sqlite_db *file)
+{
+	size_t n_damaged;
+	int r = log_file_check(file, check->last_flush, &n_damaged);
+
+	if (r == 0 && n_damaged > 0)
+		return count_fault(check, path_of(file), "times or counters of batches are damaged",
+				   PART_REMEDY);
+	return r;
+}
+
+static int check_executables(struct check *check, struct sqlite_db *file)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r = sqlite_query_values(file, DAY_SQL_EXECUTABLES_DAMAGED, NULL, 0, &row);
+
+	if (r > 0 && sqlite3_column_int64(row, 0) > 0)
+		return count_fault(check, path_of(file), "descriptions of executables are damaged",
+				   PART_REMEDY);
+	return MIN(r, 0);
+}
+
 static int check_day(struct check *check, segment_day day)
 {
 	scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
@@ -117,12 +174,16 @@ static int check_day(struct check *check, segment_day day)
 			r = check_integrity(check, file, DAY_SQL_INTEGRITY);
 		if (r == 0)
 			r = check_segments(check, file);
+		if (r == 0)
+			r = check_batches(check, file);
+		if (r == 0)
+			r = check_executables(check, file);
 	}
 	if (r != -EUCLEAN)
 		return MIN(r, 0);
 	check->n_faults++;
-	log_error("'%s': the file of day %" PRIu32 " since 1970 is damaged", check->db->folder,
-		  day);
+	log_error("'%s': the file of day %" PRIu32 " since 1970 is damaged; " FILE_REMEDY,
+		  check->db->folder, day);
 	return 0;
 }
 
@@ -142,9 +203,9 @@ int segment_db_check(struct segment_db *db, size_t *ret_faults)
 	struct check check = { .db = db };
 	int r = inbox_open(db->folder, &inbox);
 
-	(void)pthread_mutex_lock(&db->inbox_lock);
+	fair_lock_take(&db->inbox_lock);
 	check.last_flush = db->state.last_flush;
-	(void)pthread_mutex_unlock(&db->inbox_lock);
+	fair_lock_give(&db->inbox_lock);
 	if (r == 0)
 		r = check_integrity(&check, inbox, INBOX_SQL_INTEGRITY);
 	if (r == 0)

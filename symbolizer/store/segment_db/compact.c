@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two kinds of steps, each in one transaction of one day file, under files_lock for one step only:
+ * Three kinds of steps, each in one transaction of one day file. files_lock is held for one step
+ * only:
  *
  *   merge     small segments of one service, event type and hour become fewer
  *   roll up   all samples of one service, event type and hour are summed into a roll-up. It has the
  *             number of their last flush; samples of a later one make it obsolete, and it is made
  *             again.
+ *   log       the batches of a closed hour of a run become one block (log_file.h), for some hours
+ *             and runs at once
  *
  * Memory is bounded: sources are decoded one after another, and an output that has max_merge_bytes
  * is written, and another one begun.
@@ -16,7 +19,10 @@
 #include "common/arena.h"
 #include "common/log.h"
 #include "symbolizer/store/segment/segment_builder.h"
+#include "symbolizer/store/segment_db/log_file.h"
 #include "symbolizer/store/segment_db/segment_db_private.h"
+
+#define MSEC_PER_SLOT (SLOT_NS / NSEC_PER_MSEC)
 
 /* Index entries of one day. */
 #define MAX_INDEX_BYTES (256 * MIB)
@@ -34,7 +40,8 @@ struct compaction {
 	segment_day day;
 	struct sqlite_db *file; /* in a transaction */
 	struct arena *arena;    /* of infos of one step */
-	size_t n_changed;       /* steps that changed the file */
+	size_t n_changed;       /* steps that changed segments of the file */
+	bool log_is_changed;
 };
 
 /* The outputs of a step. */
@@ -49,7 +56,7 @@ struct output {
 static int output_write(struct output *output)
 {
 	scoped(segment_builder_freep) struct segment_builder *builder = take_ptr(output->builder);
-	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_MAX_BYTES);
+	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES);
 	struct compaction *compaction = output->compaction;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct segment_info info;
@@ -61,8 +68,7 @@ static int output_write(struct output *output)
 	r = arena_new(SEGMENT_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = segment_builder_finish(builder, arena, &segment);
-	/* A roll-up of zeros has no rows. */
-	if (r < 0 || segment.count[SEGMENT_ROW] == 0)
+	if (r < 0)
 		return r;
 	r = segment_info_of(&segment, arena, &info);
 	if (r == 0)
@@ -97,7 +103,7 @@ static int output_reserve(struct output *output, const struct segment_info *next
 /* Adds the segment, or its sums if @roll_up. */
 static int output_add(struct output *output, const struct segment_info *info, bool roll_up)
 {
-	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_MAX_BYTES);
+	scoped(bytes_release) struct bytes content = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES);
 	struct compaction *compaction = output->compaction;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct segment segment;
@@ -181,6 +187,10 @@ static bool needs_rollup(const struct compaction *compaction, const struct segme
 	if (hour->count == 0 || hour->items[0].event_kind == EVENT_VALUE_STATE ||
 	    !hour_is_closed(compaction, &hour->items[0]))
 		return false;
+	/* It cannot be made again. */
+	for (size_t i = 0; i < hour->count; i++)
+		if (hour->items[i].samples_removed)
+			return false;
 	find_flushes(hour, &samples, &rollups);
 	return samples > rollups;
 }
@@ -211,27 +221,6 @@ static bool needs_merge(const struct compaction *compaction, const struct segmen
 	return n >= (hour_is_closed(compaction, &hour->items[0]) ? 2 : OPEN_HOUR_MERGE);
 }
 
-/* Reads the index entries of the hour again, in the transaction of the step. */
-static int find_hour(struct compaction *compaction, const struct segment_info *of,
-		     struct segment_infos *hour)
-{
-	scoped(segment_infos_release) struct segment_infos infos = {};
-	const uint64_t start = segment_info_hour(of) * SEGMENT_SLOTS_PER_HOUR;
-	const struct day_file_query query = {
-		.tenant = of->tenant,
-		.service = of->service,
-		.last_flush = compaction->db->state.last_flush,
-		.from_slot = start,
-		.to_slot = start + SEGMENT_SLOTS_PER_HOUR,
-	};
-	int r = day_file_find(compaction->file, &query, compaction->arena, &infos);
-
-	for (size_t i = 0; i < infos.count && r == 0; i++)
-		if (segment_info_same_hour(of, &infos.items[i]))
-			r = vec_push(hour, infos.items[i]);
-	return r;
-}
-
 enum step {
 	STEP_MERGE,
 	STEP_ROLL_UP,
@@ -240,8 +229,10 @@ enum step {
 static int run_in_transaction(struct compaction *compaction, const struct segment_info *of,
 			      enum step step)
 {
+	const struct day_file_hour found = { .of = of,
+					     .last_flush = compaction->db->state.last_flush };
 	scoped(segment_infos_release) struct segment_infos hour = {};
-	int r = find_hour(compaction, of, &hour);
+	int r = day_file_find_hour(compaction->file, &found, compaction->arena, &hour);
 
 	if (r < 0)
 		return r;
@@ -281,7 +272,7 @@ static int step_of_hour(struct compaction *compaction, const struct segment_info
 	struct segment_db *db = compaction->db;
 	int r = 0;
 
-	(void)pthread_mutex_lock(&db->files_lock);
+	fair_lock_take(&db->files_lock);
 	arena_clear(compaction->arena);
 	if (compaction->day >= db->oldest_day)
 		r = day_file_open(db->folder, compaction->day, DAY_FILE_WRITE, &compaction->file);
@@ -289,7 +280,7 @@ static int step_of_hour(struct compaction *compaction, const struct segment_info
 		r = run_step(compaction, of, step);
 	compaction->n_changed += r > 0;
 	compaction->file = sqlite_db_free(compaction->file);
-	(void)pthread_mutex_unlock(&db->files_lock);
+	fair_lock_give(&db->files_lock);
 	return MIN(r, 0);
 }
 
@@ -323,9 +314,9 @@ static int read_index(struct compaction *compaction, struct arena *arena,
 	struct day_file_query query = { .to_slot = UINT64_MAX };
 	int r;
 
-	(void)pthread_mutex_lock(&db->inbox_lock);
+	fair_lock_take(&db->inbox_lock);
 	query.last_flush = db->state.last_flush;
-	(void)pthread_mutex_unlock(&db->inbox_lock);
+	fair_lock_give(&db->inbox_lock);
 	r = day_file_open(db->folder, compaction->day, DAY_FILE_READ, &file);
 	if (r > 0)
 		r = day_file_find(file, &query, arena, infos);
@@ -334,21 +325,67 @@ static int read_index(struct compaction *compaction, struct arena *arena,
 	return r;
 }
 
-/* Returns the pages of deleted segments to the file system. */
-static int vacuum(struct compaction *compaction)
+static struct log_merge log_merge_of(struct compaction *compaction)
 {
 	struct segment_db *db = compaction->db;
-	scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
-	int r = 0;
+	struct log_merge merge = {
+		.closed_ms =
+			MIN(compaction->options->closed_slot, (uint64_t)INT64_MAX / MSEC_PER_SLOT) *
+			MSEC_PER_SLOT,
+	};
 
-	(void)pthread_mutex_lock(&db->files_lock);
-	if (compaction->day >= db->oldest_day)
-		r = day_file_open(db->folder, compaction->day, DAY_FILE_WRITE, &file);
-	if (r > 0)
-		r = sqlite_db_run(file, SEGMENT_VACUUM);
-	file = sqlite_db_free(file);
-	(void)pthread_mutex_unlock(&db->files_lock);
-	return MIN(r, 0);
+	fair_lock_take(&db->inbox_lock);
+	merge.last_flush = db->state.last_flush;
+	fair_lock_give(&db->inbox_lock);
+	return merge;
+}
+
+/* 1 if the day has batches to merge, 0 if not. Needs no lock. */
+static int log_needs_merge(struct compaction *compaction)
+{
+	const struct log_merge merge = log_merge_of(compaction);
+	scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
+	int r = day_file_open(compaction->db->folder, compaction->day, DAY_FILE_READ, &file);
+
+	return r > 0 ? log_file_needs_merge(file, &merge) : r;
+}
+
+/* The caller holds files_lock. 1: there is more to merge. */
+static int run_log_step(struct compaction *compaction, struct log_merge *merge)
+{
+	scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
+	int committed, r;
+
+	if (compaction->day < compaction->db->oldest_day)
+		return 0;
+	r = day_file_open(compaction->db->folder, compaction->day, DAY_FILE_WRITE, &file);
+	if (r <= 0)
+		return r;
+	r = sqlite_begin(file);
+	if (r == 0)
+		r = log_file_merge(file, merge);
+	if (r < 0) {
+		sqlite_rollback(file);
+		return r;
+	}
+	committed = sqlite_commit(file);
+	return committed < 0 ? committed : r;
+}
+
+static int compact_log(struct compaction *compaction)
+{
+	struct log_merge merge = log_merge_of(compaction);
+	int r = log_needs_merge(compaction);
+
+	while (r > 0) {
+		if (cancel_is_requested(compaction->options->cancel))
+			return -ECANCELED;
+		fair_lock_take(&compaction->db->files_lock);
+		r = run_log_step(compaction, &merge);
+		fair_lock_give(&compaction->db->files_lock);
+	}
+	compaction->log_is_changed = merge.n_merged > 0;
+	return r;
 }
 
 static int compact_day(struct compaction *compaction)
@@ -366,8 +403,10 @@ static int compact_day(struct compaction *compaction)
 				break;
 		r = compact_hour(compaction, &infos.items[first], end - first);
 	}
-	if (r == 0 && compaction->n_changed > 0)
-		r = vacuum(compaction);
+	if (r == 0)
+		r = compact_log(compaction);
+	if (r == 0 && (compaction->n_changed > 0 || compaction->log_is_changed))
+		r = vacuum_day(compaction->db, compaction->day);
 	return r;
 }
 
@@ -376,7 +415,7 @@ int segment_db_compact(struct segment_db *db, const struct segment_db_compaction
 {
 	scoped(segment_days_release) struct segment_days days = {};
 	struct compaction compaction = { .db = db, .options = options };
-	const segment_day oldest = segment_db_oldest_day(db);
+	const segment_day oldest = segment_db_first_day(db);
 	size_t n_changed = 0;
 	int r = day_files_list(db->folder, &days);
 
@@ -387,6 +426,7 @@ int segment_db_compact(struct segment_db *db, const struct segment_db_compaction
 			continue;
 		compaction.day = days.items[i];
 		compaction.n_changed = 0;
+		compaction.log_is_changed = false;
 		r = compact_day(&compaction);
 		n_changed += compaction.n_changed;
 		/* Queries report the damage. */

@@ -19,7 +19,6 @@
 #define DAY_FILE_FORMAT 1
 
 #define NAME_FORMAT "segments-%04d-%02d-%02d.db"
-#define NAME_SIZE   64
 
 /* Has an effect only before the first table is created. */
 static const char create_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;";
@@ -29,10 +28,28 @@ static const char day_tables[] =
 	" tenant TEXT NOT NULL, service TEXT NOT NULL, event TEXT NOT NULL, unit TEXT NOT NULL,"
 	" event_kind INTEGER NOT NULL, kind INTEGER NOT NULL, first_slot INTEGER NOT NULL,"
 	" last_slot INTEGER NOT NULL, n_hosts INTEGER NOT NULL, n_rows INTEGER NOT NULL,"
-	" n_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL);"
+	" n_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL,"
+	" without_stacks INTEGER NOT NULL, samples_removed INTEGER NOT NULL DEFAULT 0);"
 	"CREATE INDEX segment_service ON segment(tenant, service);"
+	"CREATE INDEX segment_event ON segment(tenant, event, last_slot);"
 	"CREATE INDEX segment_flush ON segment(flush);"
-	"CREATE TABLE content(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);";
+	"CREATE TABLE content(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);"
+	"CREATE TABLE run(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL,"
+	" epoch INTEGER NOT NULL, UNIQUE(tenant, agent, epoch));"
+	"CREATE TABLE batch_block(id INTEGER PRIMARY KEY, flush INTEGER NOT NULL,"
+	" run INTEGER NOT NULL, opened_ms INTEGER NOT NULL, closed_ms INTEGER NOT NULL,"
+	" n_batches INTEGER NOT NULL, is_merged INTEGER NOT NULL, times BLOB NOT NULL,"
+	" counters BLOB NOT NULL);"
+	"CREATE INDEX batch_block_run ON batch_block(run, closed_ms);"
+	"CREATE INDEX batch_block_flush ON batch_block(flush);"
+	"CREATE INDEX batch_block_unmerged ON batch_block(run, closed_ms) WHERE is_merged = 0;"
+	"CREATE TABLE counter_name(tenant TEXT NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL,"
+	" PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
+	"CREATE TABLE label_name(tenant TEXT NOT NULL, name TEXT NOT NULL,"
+	" PRIMARY KEY(tenant, name)) WITHOUT ROWID;"
+	"CREATE TABLE executable(tenant TEXT NOT NULL, class INTEGER NOT NULL, id BLOB NOT NULL,"
+	" name TEXT NOT NULL, role INTEGER NOT NULL, path TEXT NOT NULL,"
+	" PRIMARY KEY(tenant, class, id)) WITHOUT ROWID;";
 
 static const char *const day_statements[] = {
 #define X(id, sql) sql,
@@ -40,29 +57,29 @@ static const char *const day_statements[] = {
 #undef X
 };
 
-static void name_of(segment_day day, char ret_name[NAME_SIZE])
+void day_file_name_of(segment_day day, char ret_name[DAY_FILE_NAME_BYTES])
 {
 	time_t time = (time_t)day * 24 * 3600;
 	struct tm tm;
 
 	(void)gmtime_r(&time, &tm);
-	(void)snprintf(ret_name, NAME_SIZE, NAME_FORMAT, tm.tm_year + 1900, tm.tm_mon + 1,
+	(void)snprintf(ret_name, DAY_FILE_NAME_BYTES, NAME_FORMAT, tm.tm_year + 1900, tm.tm_mon + 1,
 		       tm.tm_mday);
 }
 
 static char *path_of(const char *folder, segment_day day, const char *suffix)
 {
-	char name[NAME_SIZE];
+	char name[DAY_FILE_NAME_BYTES];
 	char *path;
 
-	name_of(day, name);
+	day_file_name_of(day, name);
 	return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
 }
 
 static bool parse_name(const char *name, segment_day *ret_day)
 {
 	struct tm tm = {};
-	char expected[NAME_SIZE];
+	char expected[DAY_FILE_NAME_BYTES];
 	segment_day day;
 	time_t time;
 
@@ -74,7 +91,7 @@ static bool parse_name(const char *name, segment_day *ret_day)
 	if (time < 0)
 		return false;
 	day = (segment_day)(time / (24 * 3600));
-	name_of(day, expected);
+	day_file_name_of(day, expected);
 	if (strcmp(name, expected) != 0)
 		return false;
 	*ret_day = day;
@@ -233,7 +250,7 @@ int day_file_add(struct sqlite_db *db, const struct segment_info *info, struct b
 			   SQL_INT(info->event_kind), SQL_INT(info->kind),
 			   SQL_INT(info->first_slot), SQL_INT(info->last_slot),
 			   SQL_INT(info->n_hosts), SQL_INT(info->n_rows), SQL_INT(content.size),
-			   SQL_INT(info->memory_bytes));
+			   SQL_INT(info->memory_bytes), SQL_INT(info->without_stacks));
 
 	if (r < 0)
 		return r;
@@ -252,7 +269,9 @@ int day_file_delete_later(struct sqlite_db *db, uint64_t flush)
 {
 	int r = sqlite_run(db, DAY_SQL_DELETE_LATER_CONTENT, SQL_INT(flush));
 
-	return r < 0 ? r : sqlite_run(db, DAY_SQL_DELETE_LATER, SQL_INT(flush));
+	if (r == 0)
+		r = sqlite_run(db, DAY_SQL_DELETE_LATER, SQL_INT(flush));
+	return r < 0 ? r : sqlite_run(db, DAY_SQL_BLOCK_DELETE_LATER, SQL_INT(flush));
 }
 
 int day_file_max_flush(struct sqlite_db *db, uint64_t *ret_flush)
@@ -296,6 +315,8 @@ static int read_info(sqlite3_stmt *row, struct arena *arena, struct segment_info
 		.n_rows = integer(row, 11),
 		.n_bytes = integer(row, 12),
 		.memory_bytes = integer(row, 13),
+		.without_stacks = integer(row, 14) != 0,
+		.samples_removed = integer(row, 15) != 0,
 	};
 	return ret_info->tenant && ret_info->service && ret_info->event && ret_info->unit ? 0
 											  : -ENOMEM;
@@ -335,6 +356,33 @@ int day_file_find(struct sqlite_db *db, const struct day_file_query *query, stru
 		if (r == 0)
 			r = sqlite_step(db, row);
 	}
+	return r;
+}
+
+static int compare_infos(const void *a, const void *b)
+{
+	return segment_info_order(a, b);
+}
+
+int day_file_find_hour(struct sqlite_db *db, const struct day_file_hour *found, struct arena *arena,
+		       struct segment_infos *infos)
+{
+	scoped(segment_infos_release) struct segment_infos of_service = {};
+	const uint64_t start = segment_info_hour(found->of) * SEGMENT_SLOTS_PER_HOUR;
+	const struct day_file_query query = {
+		.tenant = found->of->tenant,
+		.service = found->of->service,
+		.last_flush = found->last_flush,
+		.from_slot = start,
+		.to_slot = start + SEGMENT_SLOTS_PER_HOUR,
+	};
+	int r = day_file_find(db, &query, arena, &of_service);
+
+	for (size_t i = 0; i < of_service.count && r == 0; i++)
+		if (segment_info_same_hour(found->of, &of_service.items[i]))
+			r = vec_push(infos, of_service.items[i]);
+	if (r == 0 && infos->count > 0)
+		qsort(infos->items, infos->count, sizeof(*infos->items), compare_infos);
 	return r;
 }
 

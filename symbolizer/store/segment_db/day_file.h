@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The files segments-YYYY-MM-DD.db: the segments of one UTC day. Each segment is a row of the index
- * (segment_info.h) and one blob.
+ * The files segments-YYYY-MM-DD.db: the segments of one UTC day, and the log of its batches
+ * (log_file.h). Each segment is a row of the index (segment_info.h) and one blob.
  *
  * A connection is opened for each use, and closed after it: a flush, a compaction or a query. So a
  * removed file frees its space when the last of them ends.
@@ -30,6 +30,11 @@ static inline segment_day segment_day_of_slot(uint64_t slot)
 }
 
 VEC_DEFINE(segment_days, segment_day);
+
+#define DAY_FILE_NAME_BYTES 64
+
+/* The name of the file of a day. */
+void day_file_name_of(segment_day day, char ret_name[DAY_FILE_NAME_BYTES]);
 
 static inline void segment_days_release(struct segment_days *days)
 {
@@ -61,7 +66,7 @@ uint64_t day_file_bytes(const char *folder, segment_day day);
 /* These need an open transaction. */
 int day_file_add(struct sqlite_db *db, const struct segment_info *info, struct bytes_view content);
 int day_file_delete(struct sqlite_db *db, uint64_t id);
-/* Deletes all segments of flushes after @flush. */
+/* Deletes all segments and batches of flushes after @flush. */
 int day_file_delete_later(struct sqlite_db *db, uint64_t flush);
 
 /* The number of the last flush in the file. 0: none. */
@@ -85,6 +90,16 @@ struct day_file_query {
 /* Appends the index entries, in no particular order. Their texts are in @arena. */
 int day_file_find(struct sqlite_db *db, const struct day_file_query *query, struct arena *arena,
 		  struct segment_infos *infos);
+
+/* The segments of one service, event type and hour. */
+struct day_file_hour {
+	const struct segment_info *of; /* one of them, which may be deleted */
+	uint64_t last_flush;           /* segments of later flushes are not selected */
+};
+
+/* Appends their index entries in order of segment_info_order(). Their texts are in @arena. */
+int day_file_find_hour(struct sqlite_db *db, const struct day_file_hour *found, struct arena *arena,
+		       struct segment_infos *infos);
 
 /* Appends the content of a segment to @out. -EUCLEAN: it has none. */
 int day_file_content(struct sqlite_db *db, uint64_t id, struct bytes *out);

@@ -242,8 +242,8 @@ int epoch_make_chunk(const struct segment_db *db, struct sqlite_db *inbox, int64
 	int merges;
 	int r;
 
-	*ret_change =
-		(struct epoch_change){ .epoch = epoch, .chunk = BYTES_INIT(SEGMENT_MAX_BYTES) };
+	*ret_change = (struct epoch_change){ .epoch = epoch,
+					     .chunk = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES) };
 	merges = has_many_chunks(inbox, epoch);
 	if (merges < 0)
 		return merges;

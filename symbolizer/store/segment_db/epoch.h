@@ -14,7 +14,8 @@
  * with which they would have more starts again without definitions (INBOX_RESETS), and the agent is
  * asked for those that it uses. It can answer, unless it has ended since: batches in the spool of
  * an ended agent that use definitions from before are lost. Definitions are also dropped when the
- * epoch has been silent for long (segment_db_drop_silent_epochs()).
+ * epoch has been silent for long (segment_db_drop_silent_epochs()), earlier if the agent has begun
+ * a newer epoch (segment_db_drop_superseded()).
  */
 
 #include "symbolizer/store/segment_db/segment_db_private.h"

@@ -2,7 +2,8 @@
 /*
  * The order of the commits, each of one file, makes a flush atomic (segment_db.h):
  *
- *   1. each day file: segments of earlier flushes that failed are deleted, those of this one added
+ *   1. each day file: segments and batches of earlier flushes that failed are deleted, those of
+ *      this one added
  *   2. inbox.db: sequences and definitions of the batches, flushed_id, last_flush
  *   3. inbox.db, in small pieces: the payloads are deleted
  *
@@ -12,13 +13,19 @@
 #include <inttypes.h>
 
 #include "common/arena.h"
+#include "common/limits.h"
 #include "common/log.h"
 #include "symbolizer/store/segment_db/epoch.h"
+#include "symbolizer/store/segment_db/log_file.h"
 #include "symbolizer/store/segment_db/segment_db_private.h"
 #include "symbolizer/store/segment_db/sequence_set.h"
 
-/* Texts of the infos of one flush. */
+/* Texts of the infos of one flush, and names of their labels. */
 #define MAX_INFO_BYTES (256 * MIB)
+
+/* Tenant, service, event type and unit. */
+static_assert(HEAD_MAX_SEGMENTS * 4 * BATCH_MAX_TEXT_BYTES <= MAX_INFO_BYTES / 2,
+	      "infos of all segments of a head");
 
 /* Payloads deleted by one commit: a batch that waits for it waits some milliseconds. */
 #define DELETED_PER_COMMIT 64
@@ -31,12 +38,14 @@ struct flush *flush_free(struct flush *flush)
 {
 	if (!flush)
 		return NULL;
-	for (size_t i = 0; i < flush->builders.count; i++)
-		(void)segment_builder_free(flush->builders.items[i]);
-	vec_release(&flush->builders);
+	for (size_t i = 0; i < flush->taken.count; i++)
+		(void)segment_builder_free(flush->taken.items[i].builder);
+	vec_release(&flush->taken);
 	for (size_t i = 0; i < flush->segments.count; i++)
 		bytes_release(&flush->segments.items[i].content);
 	vec_release(&flush->segments);
+	label_names_release(&flush->labels);
+	executable_rows_release(&flush->executables);
 	(void)arena_free(flush->arena);
 	free(flush);
 	return NULL;
@@ -53,10 +62,23 @@ struct flush_epochs *flush_epochs_free(struct flush_epochs *epochs)
 	return NULL;
 }
 
+static int take_log(struct segment_db *db)
+{
+	struct batch_log *log;
+	int r = batch_log_new(&log);
+
+	if (r < 0)
+		return r;
+	assert(!db->flushed_log); /* a flush that failed to encode is followed by replay() */
+	db->flushed_log = db->log;
+	db->log = log;
+	return 0;
+}
+
 int flush_take(struct segment_db *db, uint64_t upto_id)
 {
 	scoped(flush_freep) struct flush *flush = NULL;
-	struct segment_builder *builder;
+	struct head_segment segment;
 	int r;
 
 	if (upto_id == db->state.flushed_id)
@@ -67,21 +89,25 @@ int flush_take(struct segment_db *db, uint64_t upto_id)
 	flush->number = db->state.last_flush + 1;
 	flush->upto_id = upto_id;
 	r = arena_new(MAX_INFO_BYTES, &flush->arena);
-	while (r == 0 && head_take(db->head, UINT64_MAX, &builder) > 0) {
-		r = vec_push(&flush->builders, builder);
+	if (r == 0)
+		r = take_log(db);
+	while (r == 0 && head_take(db->head, UINT64_MAX, &segment) > 0) {
+		r = vec_push(&flush->taken, segment);
 		if (r < 0)
-			(void)segment_builder_free(builder);
+			(void)segment_builder_free(segment.builder);
 	}
 	if (r == 0)
 		db->flush = take_ptr(flush);
 	return r;
 }
 
-static int encode_one(struct segment_db *db, struct flush *flush, struct segment_builder *builder)
+static int encode_one(struct segment_db *db, struct flush *flush,
+		      const struct segment_builder *builder)
 {
-	struct flushed_segment flushed = { .content = BYTES_INIT(SEGMENT_MAX_BYTES) };
+	struct flushed_segment flushed = { .content = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES) };
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct segment segment;
+	struct labeled_segment labeled;
 	int r;
 
 	r = arena_new(SEGMENT_ARENA_BYTES, &arena);
@@ -94,6 +120,13 @@ static int encode_one(struct segment_db *db, struct flush *flush, struct segment
 		r = segment_encode(&segment, &db->codec, &flushed.content);
 	flushed.info.flush = flush->number;
 	flushed.day = segment_day_of_slot(flushed.info.first_slot);
+	labeled = (struct labeled_segment){ .day = flushed.day,
+					    .tenant = flushed.info.tenant,
+					    .segment = &segment };
+	if (r == 0)
+		r = label_names_add(&flush->labels, &labeled, flush->arena);
+	if (r == 0)
+		r = executable_rows_add(&flush->executables, &labeled);
 	if (r == 0)
 		r = vec_push(&flush->segments, flushed);
 	if (r < 0)
@@ -112,14 +145,11 @@ int flush_encode(struct segment_db *db)
 {
 	struct flush *flush = db->flush;
 
-	while (flush->builders.count > 0) {
-		struct segment_builder *builder = flush->builders.items[flush->builders.count - 1];
-		int r = encode_one(db, flush, builder);
+	for (size_t i = 0; i < flush->taken.count; i++) {
+		int r = encode_one(db, flush, flush->taken.items[i].builder);
 
 		if (r < 0)
 			return r;
-		(void)segment_builder_free(builder);
-		flush->builders.count--;
 	}
 	if (flush->segments.count > 0)
 		qsort(flush->segments.items, flush->segments.count, sizeof(*flush->segments.items),
@@ -127,44 +157,86 @@ int flush_encode(struct segment_db *db)
 	return 0;
 }
 
-/* Adds the segments [first, end), which are of one day. */
-static int write_day(struct segment_db *db, size_t first, size_t end)
+/* The segments [first, end) of the flush, which are those of one day. There may be none. */
+struct flushed_day {
+	segment_day day;
+	size_t first, end;
+};
+
+/* Adds the segments and batches of a day. */
+static int write_day(struct segment_db *db, const struct flushed_day *flushed)
 {
 	const struct flushed_segment *segments = db->flush->segments.items;
 	scoped(sqlite_db_freep) struct sqlite_db *day = NULL;
-	int r = day_file_open(db->folder, segments[first].day, DAY_FILE_CREATE, &day);
+	int r = day_file_open(db->folder, flushed->day, DAY_FILE_CREATE, &day);
 
 	if (r < 0)
 		return r;
 	r = sqlite_begin(day);
 	if (r == 0)
 		r = day_file_delete_later(day, db->state.last_flush);
-	for (size_t i = first; i < end && r == 0; i++)
+	for (size_t i = flushed->first; i < flushed->end && r == 0; i++)
 		r = day_file_add(day, &segments[i].info, bytes_view_of(&segments[i].content));
+	if (r == 0)
+		r = log_file_add(day, db->flushed_log, flushed->day, db->flush->number);
+	if (r == 0)
+		r = label_names_write(&db->flush->labels, flushed->day, day);
+	if (r == 0)
+		r = executable_rows_write(&db->flush->executables, flushed->day, day);
 	if (r == 0)
 		return sqlite_commit(day);
 	sqlite_rollback(day);
 	return r;
 }
 
-int flush_write_days(struct segment_db *db, uint64_t now_wall_ns)
+static int compare_day_numbers(const void *a, const void *b)
+{
+	segment_day left = *(const segment_day *)a, right = *(const segment_day *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The days of segments and batches, ascending. A day may be there several times. */
+static int find_days(const struct segment_db *db, struct segment_days *days)
 {
 	const struct flush *flush = db->flush;
-	size_t end;
+	int r = log_days(db->flushed_log, days);
+
+	for (size_t i = 0; i < flush->segments.count && r == 0; i++)
+		r = vec_push(days, flush->segments.items[i].day);
+	if (r == 0 && days->count > 0)
+		qsort(days->items, days->count, sizeof(*days->items), compare_day_numbers);
+	return r;
+}
+
+/* Moves on to @day, which is later. */
+static void next_day(const struct flush *flush, segment_day day, struct flushed_day *flushed)
+{
+	flushed->day = day;
+	flushed->first = flushed->end;
+	while (flushed->end < flush->segments.count &&
+	       flush->segments.items[flushed->end].day == day)
+		flushed->end++;
+}
+
+int flush_write_days(struct segment_db *db, uint64_t now_wall_ns)
+{
+	scoped(segment_days_release) struct segment_days days = {};
+	struct flushed_day flushed = {};
 	int r = flush_delete_later(db, now_wall_ns);
 
-	for (size_t first = 0; first < flush->segments.count && r == 0; first = end) {
-		segment_day day = flush->segments.items[first].day;
-
-		for (end = first; end < flush->segments.count; end++)
-			if (flush->segments.items[end].day != day)
-				break;
-		/* Rows of late batches, which would bring a removed day back. */
-		if (day < db->oldest_day)
+	if (r == 0)
+		r = find_days(db, &days);
+	for (size_t i = 0; i < days.count && r == 0; i++) {
+		if (i > 0 && days.items[i] == days.items[i - 1])
 			continue;
-		r = write_day(db, first, end);
-		if (r == -EUCLEAN && day_file_set_aside(db->folder, day, now_wall_ns) == 0)
-			r = write_day(db, first, end);
+		next_day(db->flush, days.items[i], &flushed);
+		/* Rows of late batches, which would bring a removed day back. */
+		if (flushed.day < db->oldest_day)
+			continue;
+		r = write_day(db, &flushed);
+		if (r == -EUCLEAN && day_file_set_aside(db->folder, flushed.day, now_wall_ns) == 0)
+			r = write_day(db, &flushed);
 	}
 	return r;
 }
@@ -230,7 +302,7 @@ static int save_epoch(struct segment_db *db, const struct epoch_change *change,
 		      uint64_t now_wall_ns)
 {
 	scoped(sequence_set_release) struct sequence_set set = {};
-	scoped(bytes_release) struct bytes sequences = BYTES_INIT(SEGMENT_MAX_BYTES);
+	scoped(bytes_release) struct bytes sequences = BYTES_INIT(SEGMENT_DB_MAX_SEGMENT_BYTES);
 	int r = read_sequences(db, change->epoch, &set);
 
 	if (r == 0)
@@ -256,6 +328,8 @@ int flush_commit(struct segment_db *db, struct flush_epochs *epochs, uint64_t no
 	for (size_t i = 0; i < epochs->changes.count && r == 0; i++)
 		r = save_epoch(db, &epochs->changes.items[i], now_wall_ns);
 	if (r == 0)
+		r = host_table_save(db->hosts, db->inbox);
+	if (r == 0)
 		r = sqlite_run(db->inbox, INBOX_SQL_META_SET, SQL_INT(flush->number),
 			       SQL_INT(flush->upto_id));
 	if (r == 0)
@@ -264,9 +338,11 @@ int flush_commit(struct segment_db *db, struct flush_epochs *epochs, uint64_t no
 		sqlite_rollback(db->inbox);
 	if (r < 0)
 		return r;
+	host_table_saved(db->hosts);
 	db->state.last_flush = flush->number;
 	db->state.flushed_id = flush->upto_id;
 	db->flush = flush_free(db->flush);
+	db->flushed_log = batch_log_unref(db->flushed_log);
 	return 0;
 }
 
@@ -282,11 +358,21 @@ static int write_flush(struct segment_db *db, bool locked, uint64_t now_wall_ns)
 	if (r < 0)
 		return r;
 	if (!locked)
-		(void)pthread_mutex_lock(&db->inbox_lock);
+		fair_lock_take(&db->inbox_lock);
 	r = flush_commit(db, epochs, now_wall_ns);
 	if (!locked)
-		(void)pthread_mutex_unlock(&db->inbox_lock);
+		fair_lock_give(&db->inbox_lock);
 	return r;
+}
+
+/*
+ * A part of the segments must not be committed: the payloads of the others would be deleted. The
+ * caller holds inbox_lock.
+ */
+static void drop_flush(struct segment_db *db)
+{
+	db->flush = flush_free(db->flush);
+	db->head_is_incomplete = true;
 }
 
 int flush_run(struct segment_db *db, uint64_t upto_id, uint64_t now_wall_ns)
@@ -295,55 +381,11 @@ int flush_run(struct segment_db *db, uint64_t upto_id, uint64_t now_wall_ns)
 
 	if (r == 0 && db->flush)
 		r = flush_encode(db);
-	if (r == 0 && db->flush)
-		r = write_flush(db, true, now_wall_ns);
-	return r;
-}
-
-static int delete_later_of_day(struct segment_db *db, segment_day day)
-{
-	scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
-	uint64_t flush;
-	int r = day_file_open(db->folder, day, DAY_FILE_WRITE, &file);
-
-	if (r <= 0)
+	if (r < 0) {
+		drop_flush(db);
 		return r;
-	r = day_file_max_flush(file, &flush);
-	if (r < 0 || flush <= db->state.last_flush)
-		return r;
-	/* One flush at most was not committed. */
-	if (flush > db->state.last_flush + 1)
-		return log_error_errno(ESTALE,
-				       "'%s/inbox.db' has %" PRIu64 " flushes, but the samples of "
-				       "a day are of flush %" PRIu64 ": inbox.db is an older one, "
-				       "which would store batches twice; restore all files of "
-				       "one backup: %m",
-				       db->folder, db->state.last_flush, flush);
-	r = sqlite_begin(file);
-	if (r == 0)
-		r = day_file_delete_later(file, db->state.last_flush);
-	if (r == 0)
-		return sqlite_commit(file);
-	sqlite_rollback(file);
-	return r;
-}
-
-int flush_delete_later(struct segment_db *db, uint64_t now_wall_ns)
-{
-	scoped(segment_days_release) struct segment_days days = {};
-	int r;
-
-	if (!db->has_later_segments)
-		return 0;
-	r = day_files_list(db->folder, &days);
-	for (size_t i = 0; i < days.count && r == 0; i++) {
-		r = delete_later_of_day(db, days.items[i]);
-		if (r == -EUCLEAN)
-			r = day_file_set_aside(db->folder, days.items[i], now_wall_ns);
 	}
-	if (r == 0)
-		db->has_later_segments = false;
-	return r;
+	return db->flush ? write_flush(db, true, now_wall_ns) : 0;
 }
 
 /* Deletes payloads of batches that are in segments. */
@@ -353,11 +395,11 @@ static int delete_payloads(struct segment_db *db)
 	int r = 0;
 
 	while (r == 0 && n_deleted > 0) {
-		(void)pthread_mutex_lock(&db->inbox_lock);
+		fair_lock_take(&db->inbox_lock);
 		r = sqlite_run(db->inbox, INBOX_SQL_INBOX_DELETE, SQL_INT(db->state.flushed_id),
 			       SQL_INT(DELETED_PER_COMMIT));
 		n_deleted = sqlite3_changes(db->inbox->handle);
-		(void)pthread_mutex_unlock(&db->inbox_lock);
+		fair_lock_give(&db->inbox_lock);
 	}
 	return r;
 }
@@ -367,14 +409,14 @@ static int begin_flush(struct segment_db *db, uint64_t now_wall_ns)
 {
 	int r = 0;
 
-	(void)pthread_mutex_lock(&db->inbox_lock);
+	fair_lock_take(&db->inbox_lock);
 	if (db->head_is_incomplete)
 		r = replay(db, now_wall_ns);
 	if (r == 0) {
 		r = flush_take(db, db->state.max_id);
 		db->head_is_incomplete = r < 0;
 	}
-	(void)pthread_mutex_unlock(&db->inbox_lock);
+	fair_lock_give(&db->inbox_lock);
 	return r;
 }
 
@@ -384,10 +426,9 @@ static int encode_flush(struct segment_db *db)
 
 	if (r == 0)
 		return 0;
-	db->flush = flush_free(db->flush);
-	(void)pthread_mutex_lock(&db->inbox_lock);
-	db->head_is_incomplete = true;
-	(void)pthread_mutex_unlock(&db->inbox_lock);
+	fair_lock_take(&db->inbox_lock);
+	drop_flush(db);
+	fair_lock_give(&db->inbox_lock);
 	return r;
 }
 
@@ -407,12 +448,22 @@ int flush_all(struct segment_db *db, uint64_t now_wall_ns)
 	return r < 0 ? r : delete_payloads(db);
 }
 
-int segment_db_flush(struct segment_db *db, uint64_t now_wall_ns)
+int flush_now(struct segment_db *db, uint64_t now_wall_ns)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&db->files_lock);
+	fair_lock_take(&db->files_lock);
 	r = flush_all(db, now_wall_ns);
-	(void)pthread_mutex_unlock(&db->files_lock);
+	fair_lock_give(&db->files_lock);
+	return r;
+}
+
+int segment_db_flush(struct segment_db *db, uint64_t now_wall_ns)
+{
+	int r = flush_now(db, now_wall_ns);
+
+	/* The rows are written. If there is no space for this, a later flush does it. */
+	if (r == 0)
+		(void)vacuum_inbox(db);
 	return r;
 }

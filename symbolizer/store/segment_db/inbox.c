@@ -7,6 +7,9 @@
 
 #define INBOX_FORMAT 1
 
+/* Has an effect only before the first table is created. */
+static const char create_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;";
+
 static const char inbox_tables[] =
 	"CREATE TABLE meta(last_flush INTEGER NOT NULL, flushed_id INTEGER NOT NULL);"
 	"INSERT INTO meta VALUES(0, 0);"
@@ -16,10 +19,13 @@ static const char inbox_tables[] =
 	"CREATE INDEX epoch_seen ON epoch(seen_ns);"
 	"CREATE TABLE inbox(id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
 	" sequence INTEGER NOT NULL, step_ns INTEGER NOT NULL, flags INTEGER NOT NULL,"
-	" payload BLOB NOT NULL, UNIQUE(epoch, sequence));"
+	" arrived_ns INTEGER NOT NULL, payload BLOB NOT NULL, UNIQUE(epoch, sequence));"
 	"CREATE TABLE definition(id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
 	" content BLOB NOT NULL);"
-	"CREATE INDEX definition_epoch ON definition(epoch);";
+	"CREATE INDEX definition_epoch ON definition(epoch);"
+	"CREATE TABLE host(tenant TEXT NOT NULL, agent BLOB NOT NULL, attributes BLOB NOT NULL,"
+	" first_seen_ns INTEGER NOT NULL, last_seen_ns INTEGER NOT NULL,"
+	" PRIMARY KEY(tenant, agent)) WITHOUT ROWID;";
 
 static const char *const inbox_statements[] = {
 #define X(id, sql) sql,
@@ -45,6 +51,8 @@ int inbox_open(const char *folder, struct sqlite_db **ret_db)
 		return -ENOMEM;
 	r = sqlite_db_open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, inbox_statements,
 			   INBOX_STATEMENT_COUNT, &db);
+	if (r == 0)
+		r = sqlite_db_run(db, create_pragmas);
 	if (r == 0)
 		r = sqlite_db_run(db, SQLITE_DB_PRAGMAS);
 	if (r == 0)

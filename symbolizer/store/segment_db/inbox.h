@@ -7,8 +7,9 @@
  *   meta        one row. Batches up to flushed_id are in segments; their rows are deleted later, in
  *               small pieces, because deleting the payloads of many batches takes long.
  *   epoch       one run of an agent, and the sequences of all its batches that are in segments
- *   inbox       accepted batches. IDs increase and are never reused.
+ *   inbox       accepted batches, and when they arrived. IDs increase and are never reused.
  *   definition  definitions of an epoch by batches that are in segments (epoch.h)
+ *   host        hosts, by batches that are in segments (host_table.h)
  */
 
 #include "symbolizer/sqlite/sqlite_db.h"

@@ -10,29 +10,38 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "symbolizer/store/segment_db/log_file.h"
 #include "symbolizer/store/segment_db/segment_db_private.h"
 
-/* Epochs deleted by one commit. */
-#define EPOCHS_PER_COMMIT 64
-
-segment_day segment_db_oldest_day(struct segment_db *db)
+segment_day segment_db_first_day(struct segment_db *db)
 {
 	segment_day day;
 
-	(void)pthread_mutex_lock(&db->inbox_lock);
+	fair_lock_take(&db->inbox_lock);
 	day = db->oldest_day;
-	(void)pthread_mutex_unlock(&db->inbox_lock);
+	fair_lock_give(&db->inbox_lock);
 	return day;
 }
 
 /* Waits for a flush or compaction that may have the file open. */
 static void set_oldest_day(struct segment_db *db, segment_day day)
 {
-	(void)pthread_mutex_lock(&db->files_lock);
-	(void)pthread_mutex_lock(&db->inbox_lock);
+	fair_lock_take(&db->files_lock);
+	fair_lock_take(&db->inbox_lock);
 	db->oldest_day = MAX(db->oldest_day, day);
-	(void)pthread_mutex_unlock(&db->inbox_lock);
-	(void)pthread_mutex_unlock(&db->files_lock);
+	fair_lock_give(&db->inbox_lock);
+	fair_lock_give(&db->files_lock);
+}
+
+static int prune_hosts(struct segment_db *db)
+{
+	int r;
+
+	fair_lock_take(&db->inbox_lock);
+	r = host_table_prune(db->hosts, db->inbox,
+			     db->oldest_day * SEGMENT_SLOTS_PER_DAY * SLOT_NS);
+	fair_lock_give(&db->inbox_lock);
+	return r;
 }
 
 /* Removes the files of the first @count days. */
@@ -48,7 +57,7 @@ static int remove_days(struct segment_db *db, const struct segment_days *days, s
 			return r;
 	}
 	*ret_removed = count;
-	return 0;
+	return prune_hosts(db);
 }
 
 int segment_db_prune(struct segment_db *db, uint64_t before_wall_ns, size_t *ret_removed)
@@ -66,7 +75,7 @@ int segment_db_prune(struct segment_db *db, uint64_t before_wall_ns, size_t *ret
 	return remove_days(db, &days, count, ret_removed);
 }
 
-static uint64_t inbox_bytes(const struct segment_db *db)
+uint64_t segment_db_inbox_bytes(const char *folder)
 {
 	static const char *const names[] = { "inbox.db", "inbox.db-wal" };
 	uint64_t bytes = 0;
@@ -75,7 +84,7 @@ static uint64_t inbox_bytes(const struct segment_db *db)
 		scoped_free char *path = NULL;
 		struct stat status;
 
-		if (asprintf(&path, "%s/%s", db->folder, names[i]) >= 0 && stat(path, &status) == 0)
+		if (asprintf(&path, "%s/%s", folder, names[i]) >= 0 && stat(path, &status) == 0)
 			bytes += (uint64_t)status.st_blocks * 512;
 	}
 	return bytes;
@@ -84,7 +93,7 @@ static uint64_t inbox_bytes(const struct segment_db *db)
 int segment_db_disk_bytes(struct segment_db *db, uint64_t *ret_bytes)
 {
 	scoped(segment_days_release) struct segment_days days = {};
-	uint64_t bytes = inbox_bytes(db);
+	uint64_t bytes = segment_db_inbox_bytes(db->folder);
 	int r = day_files_list(db->folder, &days);
 
 	if (r < 0)
@@ -95,27 +104,39 @@ int segment_db_disk_bytes(struct segment_db *db, uint64_t *ret_bytes)
 	return 0;
 }
 
+uint64_t segment_db_max_day_bytes(uint64_t max_bytes, uint64_t inbox_bytes)
+{
+	return max_bytes - MIN(inbox_bytes, max_bytes / 2);
+}
+
 int segment_db_prune_to_bytes(struct segment_db *db, uint64_t max_bytes, size_t *ret_removed)
 {
+	const uint64_t max_day_bytes =
+		segment_db_max_day_bytes(max_bytes, segment_db_inbox_bytes(db->folder));
 	scoped(segment_days_release) struct segment_days days = {};
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	size_t count = 0;
-	int r = segment_db_disk_bytes(db, &bytes);
+	int r = day_files_list(db->folder, &days);
 
-	if (r == 0)
-		r = day_files_list(db->folder, &days);
 	if (r < 0)
 		return r;
-	while (bytes > max_bytes && count + 1 < days.count) {
+	for (size_t i = 0; i < days.count; i++)
+		bytes += day_file_bytes(db->folder, days.items[i]);
+	while (bytes > max_day_bytes && count + 1 < days.count) {
 		uint64_t freed = day_file_bytes(db->folder, days.items[count++]);
 
 		bytes -= MIN(bytes, freed);
 	}
 	return remove_days(db, &days, count, ret_removed);
 }
-/* Deletes the segments of the tenant, and if @service is not NULL, of this service only. */
+
+/*
+ * Deletes the segments and the batches of the tenant, or if @service is not NULL, the segments of
+ * this service. 1: there were segments, 0: none.
+ */
 static int delete_in_file(struct sqlite_db *file, const char *tenant, const char *service)
 {
+	bool had_segments = false;
 	int r = sqlite_begin(file);
 
 	if (r == 0 && service) {
@@ -124,23 +145,47 @@ static int delete_in_file(struct sqlite_db *file, const char *tenant, const char
 		if (r == 0)
 			r = sqlite_run(file, DAY_SQL_DELETE_SERVICE, SQL_TEXT(tenant),
 				       SQL_TEXT(service));
+		had_segments = r == 0 && sqlite3_changes(file->handle) > 0;
 	} else if (r == 0) {
 		r = sqlite_run(file, DAY_SQL_DELETE_TENANT_CONTENT, SQL_TEXT(tenant));
 		if (r == 0)
 			r = sqlite_run(file, DAY_SQL_DELETE_TENANT, SQL_TEXT(tenant));
+		had_segments = r == 0 && sqlite3_changes(file->handle) > 0;
+		if (r == 0)
+			r = log_file_delete_tenant(file, tenant);
+		if (r == 0)
+			r = sqlite_run(file, DAY_SQL_LABEL_NAME_DELETE_TENANT, SQL_TEXT(tenant));
+		if (r == 0)
+			r = sqlite_run(file, DAY_SQL_EXECUTABLE_DELETE_TENANT, SQL_TEXT(tenant));
 	}
 	if (r == 0)
 		r = sqlite_commit(file);
 	else
 		sqlite_rollback(file);
-	return r < 0 ? r : sqlite_db_run(file, SEGMENT_VACUUM);
+	return r < 0 ? r : had_segments;
 }
 
-/* The caller holds files_lock. */
+/* The caller holds no lock. */
+static int vacuum_days(struct segment_db *db)
+{
+	scoped(segment_days_release) struct segment_days days = {};
+	int r = day_files_list(db->folder, &days);
+
+	for (size_t i = 0; i < days.count && r == 0; i++) {
+		r = vacuum_day(db, days.items[i]);
+		/* Queries report the damage. */
+		if (r == -EUCLEAN)
+			r = 0;
+	}
+	return r;
+}
+
+/* The caller holds files_lock. 1: there were segments, 0: none. */
 static int delete_in_days(struct segment_db *db, const char *tenant, const char *service)
 {
 	scoped(segment_days_release) struct segment_days days = {};
 	int r = day_files_list(db->folder, &days);
+	bool had_segments = false;
 
 	for (size_t i = 0; i < days.count && r >= 0; i++) {
 		scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
@@ -150,21 +195,25 @@ static int delete_in_days(struct segment_db *db, const char *tenant, const char 
 		r = day_file_open(db->folder, days.items[i], DAY_FILE_WRITE, &file);
 		if (r > 0)
 			r = delete_in_file(file, tenant, service);
+		had_segments |= r > 0;
 	}
-	return MIN(r, 0);
+	return r < 0 ? r : had_segments;
 }
 
 int segment_db_delete_service(struct segment_db *db, const char *tenant, const char *service,
 			      uint64_t now_wall_ns)
 {
-	int r;
+	int vacuumed, r;
 
-	(void)pthread_mutex_lock(&db->files_lock);
+	fair_lock_take(&db->files_lock);
 	r = flush_all(db, now_wall_ns);
 	if (r == 0)
 		r = delete_in_days(db, tenant, service);
-	(void)pthread_mutex_unlock(&db->files_lock);
-	return r;
+	fair_lock_give(&db->files_lock);
+	if (r < 0)
+		return r;
+	vacuumed = vacuum_days(db);
+	return vacuumed < 0 ? vacuumed : r;
 }
 
 /* Deletes the definitions on disk and in memory, while no batch in the inbox needs them. */
@@ -178,6 +227,8 @@ static int delete_definitions(struct segment_db *db, const char *tenant, uint64_
 		r = flush_run(db, db->state.max_id, now_wall_ns);
 	if (r == 0)
 		r = sqlite_run(db->inbox, INBOX_SQL_CHUNK_DELETE_TENANT, SQL_TEXT(tenant));
+	if (r == 0)
+		r = host_table_delete_tenant(db->hosts, db->inbox, tenant);
 	/* Also drops the definitions in memory. After an error the head is not complete. */
 	db->head_is_incomplete = true;
 	return r < 0 ? r : replay(db, now_wall_ns);
@@ -187,72 +238,17 @@ int segment_db_delete_tenant(struct segment_db *db, const char *tenant, uint64_t
 {
 	int r;
 
-	(void)pthread_mutex_lock(&db->files_lock);
+	fair_lock_take(&db->files_lock);
 	r = flush_all(db, now_wall_ns);
 	if (r == 0) {
-		(void)pthread_mutex_lock(&db->inbox_lock);
+		fair_lock_take(&db->inbox_lock);
 		r = delete_definitions(db, tenant, now_wall_ns);
-		(void)pthread_mutex_unlock(&db->inbox_lock);
+		fair_lock_give(&db->inbox_lock);
 	}
 	if (r == 0)
 		r = delete_in_days(db, tenant, NULL);
-	(void)pthread_mutex_unlock(&db->files_lock);
-	return r;
-}
-
-/* Deletes the first silent epoch. 1, or 0: there is none. */
-static int drop_epoch(struct segment_db *db, uint64_t before_wall_ns)
-{
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	struct batch batch = {};
-	struct bytes_view agent;
-	int64_t epoch;
-	int r = sqlite_query(db->inbox, INBOX_SQL_EPOCH_SILENT, &row, SQL_INT(before_wall_ns));
-
-	if (r <= 0)
-		return r;
-	epoch = sqlite3_column_int64(row, 0);
-	agent = sqlite_blob(row, 2);
-	if (agent.size != sizeof(batch.agent_id))
-		return -EUCLEAN;
-	memcpy(&batch.agent_id, agent.data, agent.size);
-	batch.epoch = (uint64_t)sqlite3_column_int64(row, 3);
-	/* Else batches would be accepted with definitions that only the memory has. */
-	head_forget(db->head, sqlite_text(row, 1), &batch);
-	sqlite_resetp(&row);
-	r = sqlite_run(db->inbox, INBOX_SQL_CHUNK_DELETE, SQL_INT(epoch));
-	if (r == 0)
-		r = sqlite_run(db->inbox, INBOX_SQL_EPOCH_DELETE, SQL_INT(epoch));
-	return r < 0 ? r : 1;
-}
-
-/* The caller holds inbox_lock. Returns the number of dropped epochs. */
-static int drop_some_epochs(struct segment_db *db, uint64_t before_wall_ns)
-{
-	int n = 0;
-	int r = sqlite_begin(db->inbox);
-
-	if (r < 0)
-		return r;
-	do {
-		r = drop_epoch(db, before_wall_ns);
-		n += r > 0;
-	} while (r > 0 && n < EPOCHS_PER_COMMIT);
+	fair_lock_give(&db->files_lock);
 	if (r >= 0)
-		r = sqlite_commit(db->inbox);
-	else
-		sqlite_rollback(db->inbox);
-	return r < 0 ? r : n;
-}
-
-int segment_db_drop_silent_epochs(struct segment_db *db, uint64_t before_wall_ns)
-{
-	int r;
-
-	do {
-		(void)pthread_mutex_lock(&db->inbox_lock);
-		r = drop_some_epochs(db, before_wall_ns);
-		(void)pthread_mutex_unlock(&db->inbox_lock);
-	} while (r > 0);
-	return r;
+		r = vacuum_days(db);
+	return r < 0 ? r : vacuum_inbox(db);
 }

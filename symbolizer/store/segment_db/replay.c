@@ -18,6 +18,7 @@ struct replayed {
 	uint64_t id;
 	int64_t epoch;
 	unsigned int flags;
+	uint64_t arrived_wall_ns;
 	char *tenant; /* in @arena */
 	struct batch batch;
 	struct arena *arena;
@@ -32,6 +33,7 @@ static int decode_row(const struct segment_db *db, sqlite3_stmt *row, struct rep
 	replayed->id = (uint64_t)sqlite3_column_int64(row, 0);
 	replayed->epoch = sqlite3_column_int64(row, 1);
 	replayed->flags = (unsigned int)sqlite3_column_int(row, 3);
+	replayed->arrived_wall_ns = (uint64_t)sqlite3_column_int64(row, 6);
 	replayed->tenant = arena_copy_text(replayed->arena, tenant, strlen(tenant));
 	if (!replayed->tenant)
 		return -ENOMEM;
@@ -95,8 +97,12 @@ static int learn(struct segment_db *db, struct replayed *replayed)
 
 static int add_batch(struct segment_db *db, struct replayed *replayed)
 {
-	int r = learn(db, replayed);
+	int r = segment_db_note_batch(db, replayed->tenant, &replayed->batch,
+				      replayed->arrived_wall_ns);
 
+	head_trim_numbers(db->head);
+	if (r == 0)
+		r = learn(db, replayed);
 	if (r == STORE_NEEDS_NUMBERS) {
 		log_error("batch %" PRIu64 " in '%s/inbox.db' uses definitions that are not there: "
 			  "its samples are lost",
@@ -117,7 +123,7 @@ static int add_batches(struct segment_db *db, struct replayed *replayed, uint64_
 		r = next_batch(db, replayed);
 		if (r <= 0)
 			return r;
-		if (head_is_full(db->head))
+		if (segment_db_is_full(db))
 			r = flush_run(db, last_id, now_wall_ns);
 		if (r >= 0)
 			r = add_batch(db, replayed);
@@ -129,14 +135,24 @@ static int add_batches(struct segment_db *db, struct replayed *replayed, uint64_
 int replay(struct segment_db *db, uint64_t now_wall_ns)
 {
 	struct replayed replayed = {};
+	struct batch_log *log;
 	struct head *head;
 	int r;
 
-	r = segment_db_new_head(db, &head);
+	r = batch_log_new(&log);
 	if (r < 0)
 		return r;
+	r = segment_db_new_head(db, &head);
+	if (r < 0) {
+		(void)batch_log_unref(log);
+		return r;
+	}
 	(void)head_free(db->head);
 	db->head = head;
+	(void)batch_log_unref(db->log);
+	db->log = log;
+	db->flushed_log = batch_log_unref(db->flushed_log);
+	db->generation++;
 	db->head_is_incomplete = true;
 	/* Its rows are in the inbox. A part of it may be in day files. */
 	if (db->flush)

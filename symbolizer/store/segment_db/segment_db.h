@@ -7,7 +7,8 @@
  *
  *   inbox.db               the payload of each accepted batch until its rows are in segments; which
  *                          batches were accepted; the definitions of the epochs (epoch.h)
- *   segments-YYYY-MM-DD.db the segments with samples of that UTC day, and an index of them
+ *   segments-YYYY-MM-DD.db the segments with samples of that UTC day, an index of them, and lists
+ *                          of their executables and names of labels
  *
  * A batch is accepted when its payload is committed to the inbox. One commit serves a group of
  * batches. Its rows are added to the head (store/head/), in memory.
@@ -46,10 +47,17 @@ struct segment_db_decoder {
 
 struct segment_db_options {
 	const char *folder;
+	uint64_t now_wall_ns; /* of the open; names damaged files that it sets aside */
 	struct segment_db_decoder decoder;
-	size_t max_head_bytes;    /* rows in memory; at this size a write flushes them first */
+	/* Rows and counters in memory. At this size a write flushes them first. */
+	size_t max_head_bytes;
 	size_t max_numbers_bytes; /* definitions of one epoch (epoch.h) */
 	size_t max_agents; /* epochs with definitions in memory: more than batches in one group */
+	/*
+	 * Of all definitions in memory. One group of batches may exceed it. Others are read from
+	 * disk when their next batch arrives. 0: no limit.
+	 */
+	size_t max_all_numbers_bytes;
 };
 
 /*
@@ -67,6 +75,8 @@ struct segment_db_write {
 	const struct batch *batch; /* decoded from @payload, and moved by @step_ns */
 	struct bytes_view payload; /* as received */
 	int64_t step_ns;
+	/* STORE_TOO_OLD if all rows are of days before it, or before segment_db_first_day(). */
+	uint32_t first_day;
 	struct arena *arena; /* of ret_missing */
 	struct store_missing *ret_missing;
 	int result; /* enum store_outcome or negative errno */
@@ -74,8 +84,8 @@ struct segment_db_write {
 
 /*
  * Stores the first batches of the group with one commit, and sets their results. Returns their
- * number, at least 1: a group ends before the second batch of an epoch. -EFBIG: the batch, or the
- * number of gaps between the batches of its epoch, exceeds a limit.
+ * number, at least 1: a group ends before the second batch of an epoch, and when it has many rows.
+ * -EFBIG: the batch, or the number of gaps between the batches of its epoch, exceeds a limit.
  */
 size_t segment_db_write(struct segment_db *db, struct segment_db_write *writes, size_t count,
 			uint64_t now_wall_ns);
@@ -83,8 +93,17 @@ size_t segment_db_write(struct segment_db *db, struct segment_db_write *writes, 
 /* Writes all rows of the head as segments. */
 int segment_db_flush(struct segment_db *db, uint64_t now_wall_ns);
 
-/* Memory of the rows in the head. A caller flushes in the background below max_head_bytes. */
+/* Memory of rows and counters that are not flushed. */
 size_t segment_db_head_bytes(struct segment_db *db);
+
+/*
+ * Whether half of a limit is reached at which a write flushes first: of memory, or of rows or texts
+ * of one segment. A caller flushes in the background then, so that writes need not wait.
+ */
+bool segment_db_is_half_full(struct segment_db *db);
+
+/* Memory of the definitions of all epochs. */
+size_t segment_db_numbers_bytes(struct segment_db *db);
 
 /* Selects segments. Fields that are NULL do not restrict the result. */
 struct segment_db_query {
@@ -114,6 +133,40 @@ typedef int (*segment_db_function)(void *arg, const struct segment_info *info,
 int segment_db_scan(struct segment_db *db, const struct segment_db_query *query,
 		    segment_db_function function, void *arg, size_t *ret_damaged);
 
+/* A host, as its latest batch describes it. */
+struct segment_db_host {
+	struct hash128 agent;
+	struct batch_host host;
+	uint64_t first_seen_ns, last_seen_ns; /* opening of the first batch, closing of the last */
+};
+
+/*
+ * Lists the hosts of a tenant with samples of days that are kept, in order of their agent IDs.
+ * ret_hosts[*ret_count] is in @arena.
+ */
+int segment_db_list_hosts(struct segment_db *db, const char *tenant, struct arena *arena,
+			  struct segment_db_host **ret_hosts, size_t *ret_count);
+
+/* One run of an agent. */
+struct segment_db_epoch {
+	const char *tenant;
+	struct hash128 agent;
+	uint64_t epoch;
+};
+
+struct segment_db_executables {
+	struct store_executable *items; /* [count] */
+	size_t count;
+};
+
+/*
+ * The last @max executables with an identity that the agent defined in the epoch, the newest
+ * first, in @arena. Their IDs are 0.
+ */
+int segment_db_agent_executables(struct segment_db *db, const struct segment_db_epoch *epoch,
+				 size_t max, struct arena *arena,
+				 struct segment_db_executables *ret_executables);
+
 struct segment_db_compaction {
 	/* Hours that end before or at it are closed: they get roll-ups. */
 	uint64_t closed_slot;
@@ -129,7 +182,8 @@ struct segment_db_compaction {
 /*
  * Merges small segments of an hour, and makes the roll-ups of closed hours, also again if there are
  * new samples. Each hour of a service is one transaction, between which flushes run. @ret_changed
- * is the number of transactions. -ECANCELED, -ENOSPC: hours that are done stay.
+ * is the number of these transactions. Also merges the log of batches of closed hours. -ECANCELED,
+ * -ENOSPC: hours that are done stay.
  */
 int segment_db_compact(struct segment_db *db, const struct segment_db_compaction *options,
 		       size_t *ret_changed);
@@ -140,20 +194,44 @@ int segment_db_compact(struct segment_db *db, const struct segment_db_compaction
  */
 int segment_db_prune(struct segment_db *db, uint64_t before_wall_ns, size_t *ret_removed);
 
-/* Removes the oldest days until all files have at most @max_bytes. The newest day is kept. */
+/*
+ * The bytes that the days may have if all files may have @max_bytes. Removing days does not make
+ * the inbox smaller, so that a large inbox must not remove them all: they may have half of
+ * @max_bytes in any case.
+ */
+uint64_t segment_db_max_day_bytes(uint64_t max_bytes, uint64_t inbox_bytes);
+
+/* Removes the oldest days until the others have at most as much. The newest day is kept. */
 int segment_db_prune_to_bytes(struct segment_db *db, uint64_t max_bytes, size_t *ret_removed);
+
+/* Days since 1970-01-01 (UTC). Days before this one were removed. 0: none was, since the start. */
+uint32_t segment_db_first_day(struct segment_db *db);
+
+/* Bytes of inbox.db and its WAL. */
+uint64_t segment_db_inbox_bytes(const char *folder);
 
 /* Bytes of all files. */
 int segment_db_disk_bytes(struct segment_db *db, uint64_t *ret_bytes);
 
 /*
- * Deletes all samples of a service that were stored before the call. After an error a part may be
- * deleted: call it again.
+ * Removes the samples of days that end before or at @before_wall_ns, and keeps the roll-ups of
+ * their hours. *ret_removed: hours of services whose samples were removed; *ret_left: those that
+ * have no roll-up yet, so that another call is needed.
+ */
+int segment_db_remove_samples(struct segment_db *db, uint64_t before_wall_ns, size_t *ret_removed,
+			      size_t *ret_left);
+
+/*
+ * Deletes all samples of a service that were stored before the call. 1 deleted, 0 there were none.
+ * After an error a part may be deleted: call it again.
  */
 int segment_db_delete_service(struct segment_db *db, const char *tenant, const char *service,
 			      uint64_t now_wall_ns);
 
-/* The same for a tenant, and its definitions. Which batches were stored is remembered. */
+/*
+ * The same for a tenant, with its definitions, hosts, and log of batches; returns 0. Which batches
+ * were stored is remembered.
+ */
 int segment_db_delete_tenant(struct segment_db *db, const char *tenant, uint64_t now_wall_ns);
 
 /*
@@ -161,6 +239,21 @@ int segment_db_delete_tenant(struct segment_db *db, const char *tenant, uint64_t
  * batches were stored. No batch of them must arrive later. A spool keeps batches for some days.
  */
 int segment_db_drop_silent_epochs(struct segment_db *db, uint64_t before_wall_ns);
+
+/* Definitions of an ended epoch are kept for so long after its last batch was flushed. */
+#define SEGMENT_DB_SUPERSEDED_NS (24 * 3600 * NSEC_PER_SEC)
+
+/*
+ * Drops the definitions of epochs whose last batch was flushed before @before_wall_ns, if the agent
+ * has begun a newer epoch. Only a spool can have further batches of them. Such a batch is lost if
+ * it uses definitions from before: it gets STORE_NEEDS_NUMBERS, which an agent that has ended
+ * cannot answer. So an agent that is started again after its server was away for longer than
+ * SEGMENT_DB_SUPERSEDED_NS may lose a part of its spool, if this runs after the first batch of the
+ * new epoch was stored, and before the first one of the spool. Which batches were stored is
+ * remembered: a retry is still a duplicate. A few seconds for 100 000 epochs, in pieces of some
+ * milliseconds.
+ */
+int segment_db_drop_superseded(struct segment_db *db, uint64_t before_wall_ns);
 
 /*
  * Reads all files: SQLite's check, the checksum of each segment, and whether its index entry is

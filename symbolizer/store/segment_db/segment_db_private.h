@@ -6,21 +6,22 @@
  *
  * Two locks: files_lock is held by whoever changes day files, for as long as that takes.
  * inbox_lock is held for one commit to inbox.db, or for a change of the head. files_lock is taken
- * first.
+ * first. Both are fair, because long work is done in steps, between which a flush or a batch gets
+ * its turn.
  */
 
-#include <pthread.h>
-
+#include "common/fair_lock.h"
 #include "symbolizer/store/head/head.h"
+#include "symbolizer/store/segment_db/batch_log.h"
 #include "symbolizer/store/segment_db/day_file.h"
+#include "symbolizer/store/segment_db/executable_rows.h"
+#include "symbolizer/store/segment_db/host_table.h"
 #include "symbolizer/store/segment_db/inbox.h"
+#include "symbolizer/store/segment_db/label_names.h"
 #include "symbolizer/store/segment_db/segment_db.h"
 
 /* Memory for one segment while it is made: SEGMENT_MAX_ROWS rows, sorted, and their definitions. */
 #define SEGMENT_ARENA_BYTES (2 * GIB)
-
-/* Largest encoded segment: the most bytes of an SQLite blob. */
-#define SEGMENT_MAX_BYTES (900 * MIB)
 
 /* A segment of a flush. */
 struct flushed_segment {
@@ -29,50 +30,77 @@ struct flushed_segment {
 	struct bytes content;
 };
 
-VEC_DEFINE(segment_builders, struct segment_builder *);
+VEC_DEFINE(head_segments, struct head_segment);
 
 /* A flush that is not committed yet. It is kept after an error of the disk, and repeated. */
 struct flush {
 	uint64_t number;
-	uint64_t upto_id;                 /* it has the rows of all batches up to it */
-	struct segment_builders builders; /* taken from the head, not encoded yet */
-	struct arena *arena;              /* of the texts of infos */
+	uint64_t upto_id; /* it has the rows of all batches up to it */
+	/* Taken from the head. Readers use them until the commit; changed under inbox_lock. */
+	struct head_segments taken;
+	struct arena *arena; /* of the texts of infos and labels */
 	VEC_DEFINE(, struct flushed_segment) segments;
+	struct label_names labels; /* of the segments */
+	struct executable_rows executables;
 };
 
 struct segment_db {
 	struct segment_db_options options;
 	char *folder;
 
-	pthread_mutex_t files_lock;
+	struct fair_lock files_lock;
 	struct sqlite_db *inbox_files; /* a connection to inbox.db for holders of files_lock */
 	struct segment_codec codec;
-	struct flush *flush;     /* not committed yet; NULL: none */
+	struct flush *flush; /* not committed yet; NULL: none */
+	/*
+	 * Batches of a flush that is not committed yet, or that failed; NULL: none. Changed under
+	 * both locks. What it has does not change.
+	 */
+	struct batch_log *flushed_log;
 	bool has_later_segments; /* day files may have segments of a flush that was not committed */
 
-	pthread_mutex_t inbox_lock;
+	struct fair_lock inbox_lock;
 	struct sqlite_db *inbox;
 	struct head *head;
+	struct batch_log *log;    /* batches since the last flush_take() */
+	struct host_table *hosts; /* has its own lock */
 	struct inbox_state state;
+	uint64_t generation;     /* number of the head: each has its own IDs of segments */
 	bool head_is_incomplete; /* it lacks rows of batches in the inbox */
 	segment_day oldest_day;  /* earlier days were removed; changed under both locks */
 };
 
 static inline int segment_db_new_head(const struct segment_db *db, struct head **ret_head)
 {
-	const struct head_options options = { .slots_per_segment = SEGMENT_SLOTS_PER_HOUR,
-					      .max_bytes = db->options.max_head_bytes,
-					      .max_numbers_bytes = db->options.max_numbers_bytes,
-					      .max_agents = db->options.max_agents };
+	const struct head_options options = {
+		.slots_per_segment = SEGMENT_SLOTS_PER_HOUR,
+		.max_bytes = db->options.max_head_bytes,
+		.max_numbers_bytes = db->options.max_numbers_bytes,
+		.max_agents = db->options.max_agents,
+		.max_all_numbers_bytes = db->options.max_all_numbers_bytes,
+	};
 
 	return head_new(&options, ret_head);
 }
 
-/* Returns pages of deleted segments to the file system: at most 64 MiB. */
-#define SEGMENT_VACUUM "PRAGMA incremental_vacuum(16384)"
+/*
+ * segment_db.c: adds a batch that is in the inbox to the log and the hosts. The caller holds
+ * inbox_lock.
+ */
+int segment_db_note_batch(struct segment_db *db, const char *tenant, const struct batch *batch,
+			  uint64_t arrived_wall_ns);
 
-/* remove.c. The caller holds no lock; holders of one read the field. */
-segment_day segment_db_oldest_day(struct segment_db *db);
+/* Memory of rows and batches. The caller holds inbox_lock. */
+static inline size_t segment_db_memory_bytes(const struct segment_db *db)
+{
+	return head_bytes(db->head) + batch_log_bytes(db->log);
+}
+
+/* Whether they must be flushed before more are added. The caller holds inbox_lock. */
+static inline bool segment_db_is_full(const struct segment_db *db)
+{
+	return head_is_full(db->head) || segment_db_memory_bytes(db) >= db->options.max_head_bytes;
+}
 
 /* flush.c */
 struct flush *flush_free(struct flush *flush);
@@ -97,8 +125,20 @@ int flush_run(struct segment_db *db, uint64_t upto_id, uint64_t now_wall_ns);
 /* Flushes all rows. The caller holds files_lock. */
 int flush_all(struct segment_db *db, uint64_t now_wall_ns);
 
-/* Deletes segments of flushes that were not committed. The caller holds files_lock. */
+/*
+ * flush_later.c: deletes segments of flushes that were not committed. The caller holds files_lock.
+ */
 int flush_delete_later(struct segment_db *db, uint64_t now_wall_ns);
+
+/* The same with files_lock, which it takes; segment_db_flush() also makes inbox.db smaller. */
+int flush_now(struct segment_db *db, uint64_t now_wall_ns);
+
+/*
+ * vacuum.c: returns the pages of deleted rows to the file system. The caller holds no lock. Of
+ * inbox.db some stay, which the next batches use.
+ */
+int vacuum_day(struct segment_db *db, segment_day day);
+int vacuum_inbox(struct segment_db *db);
 
 /* replay.c: makes the head again from the inbox. The caller holds both locks. */
 int replay(struct segment_db *db, uint64_t now_wall_ns);

@@ -6,6 +6,12 @@
 #include "symbolizer/store/segment/segment_layout.h"
 #include "symbolizer/store/segment_db/day_file.h"
 
+/* Whether no row has a time. */
+static bool is_empty(const struct segment *segment)
+{
+	return segment->count[SEGMENT_ROW] == 0 && segment->count[SEGMENT_TOTAL] == 0;
+}
+
 static uint64_t memory_bytes(const struct segment *segment)
 {
 	uint64_t bytes = segment->text_bytes;
@@ -23,17 +29,30 @@ static const char *copy_text(const struct segment *segment, enum segment_column 
 	return arena_copy_text(arena, (const char *)text.data, text.size);
 }
 
-/* The rows of roll-ups have the first slot of their hour. */
+/*
+ * The rows of roll-ups have the first slot of their hour. A roll-up of zeros has no rows, but
+ * totals.
+ */
 static void find_slots(const struct segment *segment, struct segment_info *info)
 {
-	const uint64_t *slots = segment->column[ROW_SLOT];
+	const bool has_rows = segment->count[SEGMENT_ROW] > 0;
+	const uint64_t *slots = segment->column[has_rows ? ROW_SLOT : TOTAL_FIRST_SLOT];
+	const uint64_t first = has_rows ? slots[0] : slots[0] - slots[0] % SEGMENT_SLOTS_PER_HOUR;
 
-	info->first_slot = slots[0];
-	info->last_slot = slots[0];
+	info->first_slot = first;
+	info->last_slot = first;
 	for (size_t i = 1; i < segment->count[SEGMENT_ROW]; i++) {
 		info->first_slot = MIN(info->first_slot, slots[i]);
 		info->last_slot = MAX(info->last_slot, slots[i]);
 	}
+}
+
+static bool is_without_stacks(const struct segment *segment)
+{
+	for (size_t i = 0; i < segment->count[SEGMENT_PROCESS]; i++)
+		if (!(segment->column[PROCESS_FLAGS][i] & SEGMENT_WITHOUT_STACKS))
+			return false;
+	return true;
 }
 
 int segment_info_of(const struct segment *segment, struct arena *arena,
@@ -41,7 +60,7 @@ int segment_info_of(const struct segment *segment, struct arena *arena,
 {
 	struct segment_info info = {};
 
-	if (segment->count[SEGMENT_HEAD] != 1 || segment->count[SEGMENT_ROW] == 0)
+	if (segment->count[SEGMENT_HEAD] != 1 || is_empty(segment))
 		return -EBADMSG;
 	info.tenant = copy_text(segment, HEAD_TENANT, arena);
 	info.service = copy_text(segment, HEAD_SERVICE, arena);
@@ -57,6 +76,7 @@ int segment_info_of(const struct segment *segment, struct arena *arena,
 	info.n_hosts = segment->count[SEGMENT_HOST];
 	info.n_rows = segment->count[SEGMENT_ROW];
 	info.memory_bytes = memory_bytes(segment);
+	info.without_stacks = is_without_stacks(segment);
 	*ret_info = info;
 	return 0;
 }
@@ -72,7 +92,8 @@ bool segment_info_equal(const struct segment_info *a, const struct segment_info 
 {
 	return segment_info_same_head(a, b) && a->first_slot == b->first_slot &&
 	       a->last_slot == b->last_slot && a->n_hosts == b->n_hosts && a->n_rows == b->n_rows &&
-	       a->n_bytes == b->n_bytes && a->memory_bytes == b->memory_bytes;
+	       a->n_bytes == b->n_bytes && a->memory_bytes == b->memory_bytes &&
+	       a->without_stacks == b->without_stacks;
 }
 
 bool segment_info_same_hour(const struct segment_info *a, const struct segment_info *b)

@@ -9,6 +9,9 @@
 #define SEGMENT_SLOTS_PER_DAY  (24 * 3600 * NSEC_PER_SEC / SLOT_NS)
 #define SEGMENT_SLOTS_PER_HOUR (SEGMENT_SLOTS_PER_DAY / 24)
 
+/* Largest encoded segment: the most bytes of an SQLite blob. */
+#define SEGMENT_DB_MAX_SEGMENT_BYTES (900 * MIB)
+
 struct segment_info {
 	uint64_t id;    /* in its day file */
 	uint64_t flush; /* number of the newest flush with rows in the segment */
@@ -19,6 +22,9 @@ struct segment_info {
 	uint64_t n_hosts, n_rows;
 	uint64_t n_bytes;      /* encoded */
 	uint64_t memory_bytes; /* decoded */
+	bool without_stacks;   /* all its processes are */
+	/* Roll-up: the samples that it sums were removed. Later samples of its hour may exist. */
+	bool samples_removed;
 };
 
 /*

@@ -33,18 +33,42 @@ static bool is_asked_for(const struct search *search, const struct view_part *pa
 	return !query->service || strcmp(view_text(view, head->service), query->service) == 0;
 }
 
-/* 1: the series of the part are read; 0: it has none for the query. */
+/* 1: the series of the part are read; 0: it has none for the query that other parts lack. */
 static int read_part(struct search *search, struct view_part *part)
 {
+	const uint64_t from_slot = search->query->from_slot;
 	int r;
 
-	if (!view_part_overlaps(part, search->query->from_slot, search->to_slot))
+	if (!view_part_overlaps(part, from_slot, search->to_slot))
 		return 0;
 	r = view_read_head(search->view, part);
 	if (r <= 0 || !is_asked_for(search, part))
 		return MIN(r, 0);
 	search->view->heads.items[part->head - 1].is_asked_for = true;
+	if (view_rollup_is_useless(part, from_slot, search->to_slot))
+		return 0;
+	r = view_is_covered(search->view, part, from_slot, search->to_slot);
+	if (r != 0)
+		return MIN(r, 0);
 	return view_read_series(search->view, part);
+}
+
+/* Roll-ups are read first, because samples are read in place of those that are damaged. */
+static int read_parts(struct search *search)
+{
+	struct segment_view *view = search->view;
+	int r = 0;
+
+	for (int rollups = 1; rollups >= 0; rollups--) {
+		for (size_t i = 0; i < view->parts.count && r >= 0; i++) {
+			struct view_part *part = &view->parts.items[i];
+
+			r = view_read_head(view, part);
+			if (r > 0 && part->is_rollup == rollups)
+				r = read_part(search, part);
+		}
+	}
+	return MIN(r, 0);
 }
 
 static int make_arrays(struct search *search)
@@ -234,11 +258,10 @@ int segment_view_find_series(struct segment_view *view, const struct store_serie
 				 .arena = arena };
 	struct store_series *series;
 	size_t n_found = 0, n = 0;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < view->parts.count && r >= 0; i++)
-		r = read_part(&search, &view->parts.items[i]);
-	if (r >= 0)
+	r = read_parts(&search);
+	if (r == 0)
 		r = make_arrays(&search);
 	for (size_t i = 0; i < view->parts.count && r >= 0; i++) {
 		r = read_part(&search, &view->parts.items[i]);
@@ -260,6 +283,14 @@ int segment_view_find_series(struct segment_view *view, const struct store_serie
 	*ret_series = series;
 	*ret_count = n_found;
 	return 0;
+}
+
+const char *segment_view_event_name(const struct segment_view *view, enum event_type type)
+{
+	for (size_t i = 0; i < view->events.count; i++)
+		if (view->events.items[i]->type == type)
+			return view->events.items[i]->name;
+	return NULL;
 }
 
 int segment_view_find_event_type(const struct segment_view *view, const char *name,

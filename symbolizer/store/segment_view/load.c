@@ -129,18 +129,17 @@ int segment_view_find_executable(const struct segment_view *view,
 				 const struct executable_id *identity, struct arena *arena,
 				 struct store_executable *ret_executable)
 {
-	for (uint32_t id = 1; id <= view->objects.count; id++) {
-		const struct view_object *object = find_object(view, id);
-		int r;
+	uint32_t words[2] = { identity->kind }, id;
+	int r;
 
-		if (object->class != identity->kind ||
-		    string_table_length(view->texts, object->id) != identity->size ||
-		    memcmp(view_text(view, object->id), identity->bytes, identity->size) != 0)
-			continue;
-		r = describe_executable(view, id, arena, ret_executable);
-		return r < 0 ? r : 1;
-	}
-	return 0;
+	if (!string_table_find(view->texts, (const char *)identity->bytes, identity->size,
+			       &words[1]))
+		return 0;
+	id = tuple_table_find(&view->object_ids, words);
+	if (id == 0)
+		return 0;
+	r = describe_executable(view, id, arena, ret_executable);
+	return r < 0 ? r : 1;
 }
 
 /* A varint length and the bytes. Damaged: "", and @in keeps the error. */

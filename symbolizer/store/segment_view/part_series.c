@@ -86,14 +86,59 @@ static int translate_head(struct translation *translation, struct view_part *par
 	return r < 0 ? r : 1;
 }
 
-int view_read_head(struct segment_view *view, struct view_part *part)
+static int intern(struct segment_view *view, const char *text, string_id *ret_id)
+{
+	return string_table_intern(view->texts, text, strlen(text), ret_id);
+}
+
+static int find_event_of(struct segment_view *view, const struct segment_part_head *head,
+			 uint32_t *ret_index)
+{
+	string_id event, unit;
+	int r = intern(view, head->event, &event);
+
+	if (r == 0)
+		r = intern(view, head->unit, &unit);
+	return r < 0 ? r : find_event(view, event, unit, head->event_kind, ret_index);
+}
+
+int segment_view_add_event(struct segment_view *view, const struct segment_part_head *head,
+			   struct event_type_info *ret_info)
+{
+	uint32_t index;
+	int r = find_event_of(view, head, &index);
+
+	if (r < 0)
+		return r == -EBADMSG ? -EINVAL : r;
+	*ret_info = *view->events.items[index];
+	return 0;
+}
+
+/* Of a part whose head is known. */
+static int use_known_head(struct segment_view *view, struct view_part *part)
+{
+	const struct segment_part_head *known = part->source.head;
+	struct view_head head = {};
+	int r = intern(view, known->service, &head.service);
+
+	part->is_rollup = known->kind == SEGMENT_ROLLUP;
+	part->is_read = true;
+	if (r == 0)
+		r = find_event_of(view, known, &head.event);
+	if (r == 0)
+		r = add_head(view, &head, &part->head);
+	return r < 0 ? r : 1;
+}
+
+/* As view_read_head(), of a part that is not read yet. */
+static int read_head(struct segment_view *view, struct view_part *part)
 {
 	struct translation translation;
 	struct segment segment;
 	int r;
 
-	if (part->is_read || part->is_damaged)
-		return part->head && !part->is_damaged;
+	if (part->source.head)
+		return view_check(view, part, use_known_head(view, part));
 	r = view_load(view, part, VIEW_HEAD_COLUMNS, &segment);
 	if (r <= 0)
 		return r;
@@ -101,6 +146,33 @@ int view_read_head(struct segment_view *view, struct view_part *part)
 	if (r == 0)
 		r = view_check(view, part, translate_head(&translation, part));
 	return r;
+}
+
+int view_read_head(struct segment_view *view, struct view_part *part)
+{
+	uint32_t *first;
+	int r;
+
+	if (part->is_read || part->is_damaged)
+		return part->head && !part->is_damaged;
+	r = read_head(view, part);
+	if (r <= 0 || !part->is_rollup)
+		return r;
+	first = &view->heads.items[part->head - 1].first_rollup;
+	part->next_rollup = *first;
+	*first = (uint32_t)(part - view->parts.items) + 1;
+	return r;
+}
+
+int view_read_heads(struct segment_view *view)
+{
+	for (; view->n_heads_read < view->parts.count; view->n_heads_read++) {
+		int r = view_read_head(view, &view->parts.items[view->n_heads_read]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* @words: see segment_view.series. */
@@ -175,7 +247,7 @@ static int translate_all_series(struct translation *translation, struct view_par
 	}
 	if (r < 0)
 		return r;
-	if (part->is_rollup)
+	if (!view_lacks_ranges(part, segment))
 		find_slots_of_totals(segment, series);
 	else
 		find_slots(segment, series, count);
@@ -196,9 +268,10 @@ int view_read_series(struct segment_view *view, struct view_part *part)
 	r = view_read_head(view, part);
 	if (r <= 0)
 		return r;
-	columns |= part->is_rollup ? view_columns(SEGMENT_SET(SEGMENT_TOTAL))
-				   : SEGMENT_COLUMN_SET(ROW_SERIES) | SEGMENT_COLUMN_SET(ROW_SLOT);
+	columns |= VIEW_TOTAL_RANGE_COLUMNS;
 	r = view_load(view, part, columns, &segment);
+	if (r > 0 && view_lacks_ranges(part, &segment))
+		r = view_load(view, part, columns | VIEW_RANGE_COLUMNS, &segment);
 	if (r <= 0)
 		return r;
 	r = translation_init(&translation, view, part, &segment, DEFINITION_TABLES);

@@ -36,6 +36,7 @@ int segment_view_new(const struct segment_view_options *options, struct segment_
 	if (!view)
 		return -ENOMEM;
 	view->options = *options;
+	view->content = (struct bytes)BYTES_INIT(options->max_part_bytes);
 	view->path_seeds[0] = hash_seed();
 	view->path_seeds[1] = hash_seed();
 	init_tables(view);
@@ -75,6 +76,7 @@ struct segment_view *segment_view_free(struct segment_view *view)
 	release_tables(view);
 	vec_release(&view->parts);
 	segment_codec_release(&view->codec);
+	bytes_release(&view->content);
 	(void)string_table_free(view->texts);
 	(void)arena_free(view->arena);
 	(void)arena_free(view->scratch);
@@ -118,6 +120,11 @@ int segment_view_add(struct segment_view *view, const struct segment_part *part)
 	return vec_push(&view->parts, (struct view_part){ .source = *part });
 }
 
+size_t segment_view_count(const struct segment_view *view)
+{
+	return view->parts.count;
+}
+
 size_t segment_view_damaged(const struct segment_view *view)
 {
 	return view->n_damaged;
@@ -132,9 +139,24 @@ int view_check(struct segment_view *view, struct view_part *part, int r)
 	return 0;
 }
 
+static int fetch(struct segment_view *view, const struct view_part *part,
+		 struct bytes_view *ret_bytes)
+{
+	int r;
+
+	*ret_bytes = part->source.bytes;
+	if (!part->source.fetch)
+		return 0;
+	bytes_clear(&view->content);
+	r = part->source.fetch(part->source.fetch_arg, &view->content);
+	*ret_bytes = bytes_view_of(&view->content);
+	return r == -EUCLEAN ? -EBADMSG : r;
+}
+
 int view_load(struct segment_view *view, struct view_part *part, uint64_t columns,
 	      struct segment *ret_segment)
 {
+	struct bytes_view bytes;
 	int r;
 
 	if (cancel_is_requested(view->options.store.cancel))
@@ -146,8 +168,10 @@ int view_load(struct segment_view *view, struct view_part *part, uint64_t column
 		*ret_segment = *part->source.decoded;
 		return 1;
 	}
-	r = segment_decode_columns(part->source.bytes, columns, &view->codec, view->scratch,
-				   ret_segment);
+	r = fetch(view, part, &bytes);
+	if (r == 0)
+		r = segment_decode_columns(bytes, columns, &view->codec, view->scratch,
+					   ret_segment);
 	return r < 0 ? view_check(view, part, r) : 1;
 }
 
@@ -160,6 +184,34 @@ uint64_t view_columns(unsigned int tables)
 			columns |= SEGMENT_COLUMN_SET(i);
 	}
 	return columns;
+}
+
+static bool covers(const struct view_part *rollup, const struct view_part *part, uint64_t from_slot,
+		   uint64_t to_slot)
+{
+	const struct segment_part *source = &rollup->source;
+
+	return !rollup->is_damaged && source->first_slot >= from_slot &&
+	       source->end_slot <= to_slot && source->first_slot <= part->source.first_slot &&
+	       source->end_slot >= part->source.end_slot;
+}
+
+int view_is_covered(struct segment_view *view, struct view_part *part, uint64_t from_slot,
+		    uint64_t to_slot)
+{
+	uint32_t next;
+	int r;
+
+	if (!part->source.in_rollup)
+		return 0;
+	r = view_read_heads(view);
+	if (r < 0 || !part->head || part->is_rollup)
+		return r;
+	next = view->heads.items[part->head - 1].first_rollup;
+	for (; next; next = view->parts.items[next - 1].next_rollup)
+		if (covers(&view->parts.items[next - 1], part, from_slot, to_slot))
+			return 1;
+	return 0;
 }
 
 bool view_part_overlaps(const struct view_part *part, uint64_t from_slot, uint64_t to_slot)

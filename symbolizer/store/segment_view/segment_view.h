@@ -33,6 +33,7 @@
  * arena of the call.
  */
 
+#include "common/hash.h"
 #include "symbolizer/store/segment/segment.h"
 #include "symbolizer/store/store_view.h"
 
@@ -51,11 +52,26 @@ struct segment_view_options {
 /* Four columns of SEGMENT_MAX_ROWS rows, and as much for the other tables. */
 #define SEGMENT_VIEW_MAX_PART_BYTES (512 * MIB)
 
+/* The head of a segment. */
+struct segment_part_head {
+	const char *service, *event, *unit;
+	enum event_value_kind event_kind;
+	enum segment_kind kind;
+};
+
 /* What a view knows about a segment without decoding it. */
 struct segment_part {
-	/* An encoded segment, or (@decoded) one with all tables. They must outlive the view. */
+	/*
+	 * One of three: an encoded segment; a segment with all tables; a function that appends the
+	 * bytes of an encoded one, which are needed once or twice. -EUCLEAN: they are damaged. All
+	 * must outlive the view.
+	 */
 	struct bytes_view bytes;
 	const struct segment *decoded;
+	int (*fetch)(void *arg, struct bytes *out);
+	void *fetch_arg;
+	/* NULL: it is decoded. Else the segment is of the tenant of the view. */
+	const struct segment_part_head *head;
 	/* All rows are in [first_slot, end_slot). For a roll-up: the samples that it sums are. */
 	uint64_t first_slot, end_slot;
 	/* Samples: a roll-up of the same service and event type sums these rows too. */
@@ -68,8 +84,14 @@ struct segment_part {
 int segment_view_new(const struct segment_view_options *options, struct segment_view **ret_view);
 struct segment_view *segment_view_free(struct segment_view *view);
 
-/* Decodes nothing. Parts may be added in any order, before the first question. 0 or -ENOMEM. */
+/*
+ * Decodes nothing. Parts may be added in any order, also after questions, but before the first one
+ * that concerns their service, event type and time. 0 or -ENOMEM.
+ */
 int segment_view_add(struct segment_view *view, const struct segment_part *part);
+
+/* Parts that were added. */
+size_t segment_view_count(const struct segment_view *view);
 
 /* Parts that were skipped until now because they are damaged, or of a newer format. */
 size_t segment_view_damaged(const struct segment_view *view);
@@ -85,6 +107,34 @@ int segment_view_find_series(struct segment_view *view, const struct store_serie
 			     struct arena *arena, struct store_series **ret_series,
 			     size_t *ret_count);
 
+/*
+ * Returns the handle of the host with this agent ID, and adds the host if no part has it. 0 or
+ * -ENOMEM.
+ */
+int segment_view_add_host(struct segment_view *view, const struct hash128 *agent, uint32_t *ret_id);
+
+/* The agent ID of a host. False: the handle is not one of a host. */
+bool segment_view_agent_of(const struct segment_view *view, uint32_t host,
+			   struct hash128 *ret_agent);
+
+/* What is known about an executable without its segments. */
+struct segment_view_file {
+	struct executable_id identity;
+	enum executable_role role;
+	const char *name, *path; /* NULL: unknown */
+};
+
+/* Returns the handle of an executable, and adds it if no part has it. 0 or -ENOMEM. */
+int segment_view_add_executable(struct segment_view *view, const struct segment_view_file *file,
+				uint32_t *ret_id);
+
+/* Gives an event type a handle (ret_info->type). 0, -EINVAL, -ENOMEM. */
+int segment_view_add_event(struct segment_view *view, const struct segment_part_head *head,
+			   struct event_type_info *ret_info);
+
+/* The name of an event type with a handle of this view. NULL: it has none. */
+const char *segment_view_event_name(const struct segment_view *view, enum event_type type);
+
 /* The event type of this name in the parts read so far. 1 found, 0 unknown. */
 int segment_view_find_event_type(const struct segment_view *view, const char *name,
 				 struct event_type_info *ret_info);
@@ -96,6 +146,13 @@ int segment_view_find_event_type(const struct segment_view *view, const char *na
  */
 int segment_view_sum(struct segment_view *view, const struct store_sum_query *query,
 		     struct store_sums *ret_sums, uint64_t ret_range[2]);
+
+/*
+ * Visits the samples of series in a range, like store_scan(). Reads no roll-ups. 0 or negative
+ * errno.
+ */
+int segment_view_scan(struct segment_view *view, const struct store_range *range,
+		      store_row_function function, void *arg);
 
 /*
  * The frames of stacks of a sum, in @arena. Stack 0, STORE_OTHER_STACKS and unknown IDs have none.
@@ -115,7 +172,8 @@ int segment_view_load_code_objects(const struct segment_view *view, const uint32
 				   struct store_code_object *ret_objects);
 
 /*
- * Finds an executable that a process or a stack read so far refers to. 1 found, 0 unknown, -ENOMEM.
+ * Finds an executable that was added, or that a process or a stack read so far refers to. 1 found,
+ * 0 unknown, -ENOMEM.
  */
 int segment_view_find_executable(const struct segment_view *view,
 				 const struct executable_id *identity, struct arena *arena,
@@ -135,8 +193,8 @@ void segment_view_named_frames(const struct segment_view *view, const uint64_t *
 /*
  * Services with processes in the range of @query, which names no service and no type. Processes
  * without stacks do not count. *ret_services is in @arena. first_slot and last_slot are of the
- * series, or of the parts that lie within the range. Reads no roll-up of which the samples are in
- * the view. 0, -ENOMEM, -ECANCELED.
+ * series, or of the parts that lie within the range. A roll-up that lies within the range is read
+ * instead of its samples. 0, -ENOMEM, -ECANCELED.
  */
 int segment_view_active_services(struct segment_view *view, const struct store_series_query *query,
 				 struct arena *arena, struct store_active_service **ret_services,

@@ -26,6 +26,7 @@ struct view_part {
 	struct segment_part source;
 	uint32_t head; /* ID; 0: not read, or of another tenant */
 	bool is_read, is_damaged, is_rollup;
+	uint32_t next_rollup;       /* of the same head: index + 1; 0: the last one */
 	struct part_series *series; /* [n_series], in view->arena; NULL: not read */
 	size_t n_series;
 };
@@ -35,6 +36,8 @@ struct view_head {
 	string_id service;
 	uint32_t event;    /* index in view->events */
 	bool is_asked_for; /* by segment_view_find_series() */
+	/* Its roll-ups of which the head was read: index of a part + 1; 0: none. */
+	uint32_t first_rollup;
 };
 
 struct view_host {
@@ -83,8 +86,10 @@ struct segment_view {
 	struct arena *arena;   /* what lives as long as the view */
 	struct arena *scratch; /* what one part needs */
 	struct segment_codec codec;
+	struct bytes content; /* of the part at hand, if it is fetched */
 	struct string_table *texts;
 	struct view_parts parts;
+	size_t n_heads_read; /* of the first parts */
 	size_t n_damaged;
 	uint64_t taken_bytes; /* of the budget, for what is not in arenas */
 	uint64_t path_seeds[2];
@@ -141,6 +146,21 @@ int view_account(struct segment_view *view);
 	 SEGMENT_COLUMN_SET(HEAD_EVENT) | SEGMENT_COLUMN_SET(HEAD_UNIT) |                          \
 	 SEGMENT_COLUMN_SET(HEAD_EVENT_KIND))
 
+/* Columns of the rows of a segment that tell when a series has samples. */
+#define VIEW_RANGE_COLUMNS (SEGMENT_COLUMN_SET(ROW_SERIES) | SEGMENT_COLUMN_SET(ROW_SLOT))
+
+/* The ranges of time of the series, without their sums. */
+#define VIEW_TOTAL_RANGE_COLUMNS                                                                   \
+	(SEGMENT_COLUMN_SET(TOTAL_SERIES) | SEGMENT_COLUMN_SET(TOTAL_FIRST_SLOT) |                 \
+	 SEGMENT_COLUMN_SET(TOTAL_LAST_SLOT))
+
+/* Whether the segment is one of samples of format 1, in which only the rows have their times. */
+static inline bool view_lacks_ranges(const struct view_part *part, const struct segment *segment)
+{
+	return !part->is_rollup && segment->count[SEGMENT_TOTAL] == 0 &&
+	       segment->count[SEGMENT_ROW] > 0;
+}
+
 /* All columns of the tables of a set. */
 uint64_t view_columns(unsigned int tables);
 
@@ -167,6 +187,24 @@ int view_read_series(struct segment_view *view, struct view_part *part);
 
 /* Whether a slot of the range [from_slot, to_slot) may be in the part. */
 bool view_part_overlaps(const struct view_part *part, uint64_t from_slot, uint64_t to_slot);
+
+/* Reads the heads of all parts. 0, -ENOMEM, -ECANCELED. */
+int view_read_heads(struct segment_view *view);
+
+/*
+ * Whether a roll-up has all rows of a part of samples, and lies within the range: then the samples
+ * need not be read. Reads the heads of other parts. 1, 0, negative errno.
+ */
+int view_is_covered(struct segment_view *view, struct view_part *part, uint64_t from_slot,
+		    uint64_t to_slot);
+
+/* Whether a roll-up is of no use for the range, because the samples must be read. */
+static inline bool view_rollup_is_useless(const struct view_part *part, uint64_t from_slot,
+					  uint64_t to_slot)
+{
+	return part->is_rollup && !part->source.samples_removed &&
+	       (part->source.first_slot < from_slot || part->source.end_slot > to_slot);
+}
 
 static inline bool has_samples(const struct part_series *series)
 {

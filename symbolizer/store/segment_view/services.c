@@ -66,6 +66,22 @@ static void find_active_rows(const struct counting *counting, struct counted_par
 	}
 }
 
+/* The same by the ranges of time of the series, see has_enough_ranges(). */
+static void find_active_ranges(const struct counting *counting, struct counted_part *counted)
+{
+	const struct segment *segment = counted->translation.segment;
+	const uint64_t *const *column = segment->column;
+
+	for (size_t i = 0; i < segment->count[SEGMENT_TOTAL]; i++) {
+		const uint64_t first = column[TOTAL_FIRST_SLOT][i];
+		const uint64_t last = column[TOTAL_LAST_SLOT][i];
+
+		if (last < counting->from_slot || first >= counting->to_slot)
+			continue;
+		add_slots(counted, first, last, column[TOTAL_SERIES][i]);
+	}
+}
+
 static void find_active_totals(struct counted_part *counted)
 {
 	const uint64_t *const *column = counted->translation.segment->column;
@@ -75,9 +91,10 @@ static void find_active_totals(struct counted_part *counted)
 			  column[TOTAL_SERIES][i]);
 }
 
+/* The times of a decoded part may be those of its hour, and its rows cost no decoding. */
 static bool is_within(const struct counting *counting, const struct view_part *part)
 {
-	return part->source.first_slot >= counting->from_slot &&
+	return !part->source.decoded && part->source.first_slot >= counting->from_slot &&
 	       part->source.end_slot <= counting->to_slot;
 }
 
@@ -89,7 +106,10 @@ static void find_active(const struct counting *counting, struct counted_part *co
 	if (counted->part->is_rollup) {
 		find_active_totals(counted);
 	} else if (!is_within(counting, counted->part)) {
-		find_active_rows(counting, counted);
+		if (segment->column[ROW_SERIES])
+			find_active_rows(counting, counted);
+		else
+			find_active_ranges(counting, counted);
 	} else {
 		for (size_t i = 0; i < segment->count[SEGMENT_SERIES]; i++)
 			add_slots(counted, source->first_slot, source->end_slot - 1, i);
@@ -167,22 +187,55 @@ static int count_processes(struct counting *counting, struct counted_part *count
 	return r;
 }
 
+/*
+ * Whether the ranges of time of the series are enough for find_active(). Of a series that begins
+ * before the range of the query and ends after it, only the rows show whether it has some in it.
+ */
+static bool has_enough_ranges(const struct counting *counting, const struct view_part *part,
+			      const struct segment *segment)
+{
+	const uint64_t *const *column = segment->column;
+
+	if (view_lacks_ranges(part, segment))
+		return false;
+	for (size_t i = 0; i < segment->count[SEGMENT_TOTAL]; i++)
+		if (column[TOTAL_FIRST_SLOT][i] < counting->from_slot &&
+		    column[TOTAL_LAST_SLOT][i] >= counting->to_slot)
+			return false;
+	return true;
+}
+
+/* Loads what find_active() needs. Results as those of view_load(). */
+static int load_part(const struct counting *counting, struct view_part *part,
+		     struct segment *ret_segment)
+{
+	const bool needs_ranges = part->is_rollup || !is_within(counting, part);
+	uint64_t columns = PROCESS_COLUMNS;
+	int r;
+
+	if (needs_ranges)
+		columns |= VIEW_TOTAL_RANGE_COLUMNS;
+	r = view_load(counting->view, part, columns, ret_segment);
+	if (r <= 0 || part->is_rollup || !needs_ranges ||
+	    has_enough_ranges(counting, part, ret_segment))
+		return r;
+	return view_load(counting->view, part, columns | VIEW_RANGE_COLUMNS, ret_segment);
+}
+
 static int count_part(struct counting *counting, struct view_part *part)
 {
 	struct segment_view *view = counting->view;
 	struct counted_part counted = { .part = part };
-	uint64_t columns = PROCESS_COLUMNS;
 	struct segment segment;
 	int r;
 
 	r = view_read_head(view, part);
-	if (r <= 0 || (part->is_rollup && !part->source.samples_removed))
+	if (r <= 0 || view_rollup_is_useless(part, counting->from_slot, counting->to_slot))
 		return MIN(r, 0);
-	if (part->is_rollup)
-		columns |= view_columns(SEGMENT_SET(SEGMENT_TOTAL));
-	else if (!is_within(counting, part))
-		columns |= SEGMENT_COLUMN_SET(ROW_SERIES) | SEGMENT_COLUMN_SET(ROW_SLOT);
-	r = view_load(view, part, columns, &segment);
+	r = view_is_covered(view, part, counting->from_slot, counting->to_slot);
+	if (r != 0)
+		return MIN(r, 0);
+	r = load_part(counting, part, &segment);
 	if (r <= 0)
 		return r;
 	r = translation_init(&counted.translation, view, part, &segment, SEGMENT_SET(SEGMENT_TEXT));
@@ -224,11 +277,17 @@ int segment_view_active_services(struct segment_view *view, const struct store_s
 
 	tuple_table_init(&counting.hosts, 2);
 	tuple_table_init(&counting.processes, 5);
-	for (size_t i = 0; i < view->parts.count && r == 0; i++) {
-		struct view_part *part = &view->parts.items[i];
+	/* Roll-ups first, because samples are read in place of those that are damaged. */
+	for (int rollups = 1; rollups >= 0; rollups--) {
+		for (size_t i = 0; i < view->parts.count && r >= 0; i++) {
+			struct view_part *part = &view->parts.items[i];
 
-		if (view_part_overlaps(part, counting.from_slot, counting.to_slot))
-			r = count_part(&counting, part);
+			if (!view_part_overlaps(part, counting.from_slot, counting.to_slot))
+				continue;
+			r = view_read_head(view, part);
+			if (r > 0 && part->is_rollup == rollups)
+				r = count_part(&counting, part);
+		}
 	}
 	return r < 0 ? r : return_services(&counting, arena, ret_services, ret_count);
 }

@@ -41,6 +41,7 @@ static int plan_init(struct plan *plan, struct segment_view *view,
 		.view = view,
 		.query = query,
 		.by_series = calloc(view->series.count + 1, sizeof(*summing->by_series)),
+		.n_series = view->series.count,
 		.range = { query->from_slot, query->to_slot },
 	};
 	plan->is_used = calloc(view->parts.count + 1, sizeof(*plan->is_used));
@@ -86,7 +87,11 @@ static int read_parts(struct segment_view *view, const struct store_sum_query *q
 		if (!view_part_overlaps(part, range.from_slot, range.to_slot))
 			continue;
 		r = view_read_head(view, part);
-		if (r > 0 && view->heads.items[part->head - 1].is_asked_for)
+		if (r <= 0 || !view->heads.items[part->head - 1].is_asked_for)
+			continue;
+		/* sum_parts() reads the series of samples of which the roll-up cannot be used. */
+		r = view_is_covered(view, part, query->from_slot, query->to_slot);
+		if (r == 0)
 			r = view_read_series(view, part);
 	}
 	return MIN(r, 0);
@@ -112,7 +117,7 @@ static void widen_range(struct plan *plan)
 {
 	struct summing *summing = &plan->summing;
 	const struct segment_view *view = summing->view;
-	bool changed = true;
+	bool changed = summing->query->step_slots == 0;
 
 	while (changed) {
 		changed = false;
@@ -168,13 +173,32 @@ static bool fits_by_stack(const struct summing *summing, const struct view_part 
 	return !summing->query->last_slots;
 }
 
+/* Whether the sum of the hour of a roll-up is that of a step, or has to be divided among steps. */
+static bool fits_steps(const struct store_sum_query *query, const struct segment_part *source)
+{
+	uint64_t from = query->from_slot, step = query->step_slots;
+
+	if (source->samples_removed)
+		return true;
+	return source->first_slot >= from && source->end_slot <= query->to_slot &&
+	       (source->first_slot - from) / step == (source->end_slot - 1 - from) / step;
+}
+
+/* Whether the range of a roll-up is in that of the query. */
+static bool is_within(const struct summing *summing, const struct segment_part *source)
+{
+	if (summing->query->step_slots)
+		return fits_steps(summing->query, source);
+	return source->first_slot >= summing->range.from_slot &&
+	       source->end_slot <= summing->range.to_slot;
+}
+
 static enum rollup_use use_of(const struct summing *summing, const struct view_part *part)
 {
 	const struct store_sum_query *query = summing->query;
 	const struct slot_range *range = &summing->range;
 
-	if (!part->is_rollup || !is_in_range(part, range) ||
-	    part->source.first_slot < range->from_slot || part->source.end_slot > range->to_slot ||
+	if (!part->is_rollup || !is_in_range(part, range) || !is_within(summing, &part->source) ||
 	    query->policy != STORE_SUM_ADD || !fits_by_series(summing, part))
 		return ROLLUP_UNUSED;
 	if (query->without_stacks)
@@ -225,18 +249,34 @@ static int subtract_range(struct slot_ranges *ranges, uint64_t from, uint64_t to
 static int find_ranges(struct plan *plan, const struct view_part *part)
 {
 	const struct segment_view *view = plan->summing.view;
+	uint32_t next;
 	int r;
 
 	vec_clear(&plan->ranges);
 	r = vec_push(&plan->ranges, plan->summing.range);
-	for (size_t i = 0; i < view->parts.count && r == 0 && part->source.in_rollup; i++) {
-		const struct view_part *rollup = &view->parts.items[i];
+	if (!part->source.in_rollup)
+		return r;
+	next = view->heads.items[part->head - 1].first_rollup;
+	for (; next && r == 0; next = view->parts.items[next - 1].next_rollup) {
+		const struct segment_part *rollup = &view->parts.items[next - 1].source;
 
-		if (plan->is_used[i] && rollup->head == part->head)
-			r = subtract_range(&plan->ranges, rollup->source.first_slot,
-					   rollup->source.end_slot);
+		if (plan->is_used[next - 1])
+			r = subtract_range(&plan->ranges, rollup->first_slot, rollup->end_slot);
 	}
 	return r;
+}
+
+/* Whether the part may have rows in the ranges. */
+static bool has_any(const struct view_part *part, const struct slot_ranges *ranges)
+{
+	for (size_t i = 0; i < ranges->count; i++) {
+		const struct slot_range *range = &ranges->items[i];
+
+		if (range->from_slot < range->to_slot &&
+		    view_part_overlaps(part, range->from_slot, range->to_slot))
+			return true;
+	}
+	return false;
 }
 
 static int sum_parts(struct plan *plan)
@@ -247,10 +287,15 @@ static int sum_parts(struct plan *plan)
 		struct view_part *part = &view->parts.items[i];
 		int r;
 
-		if (part->is_rollup || !is_in_range(part, &plan->summing.range))
+		if (part->is_rollup || part->is_damaged || !part->head ||
+		    !view->heads.items[part->head - 1].is_asked_for ||
+		    !view_part_overlaps(part, plan->summing.range.from_slot,
+					plan->summing.range.to_slot))
 			continue;
 		r = find_ranges(plan, part);
-		if (r == 0)
+		if (r == 0 && has_any(part, &plan->ranges))
+			r = view_read_series(view, part);
+		if (r > 0)
 			r = sum_samples(&plan->summing, part, &plan->ranges);
 		if (r < 0)
 			return r;

@@ -34,14 +34,16 @@ static void part_selection_release(struct part_selection *selection)
 	free(selection->series);
 }
 
-/* Sums of one group. Arrays have an item for each stack, and one for rows without a stack. */
+/* Sums of one group. Arrays have an item for each stack, and one for rows without a stack; or an
+ * item for each step. */
 struct accumulator {
 	const uint64_t *slots, *stacks, *counts; /* columns; stacks NULL: without stacks */
 	uint64_t *values;
 	uint64_t *end_slots; /* last slot of the stack + 1, 0: none; NULL: not needed */
 	uint32_t *touched;   /* stacks with a value, or with STORE_SUM_LAST a row */
 	size_t n_touched;
-	bool only_last; /* STORE_SUM_LAST */
+	bool only_last;                 /* STORE_SUM_LAST */
+	uint64_t from_slot, step_slots; /* of the query */
 	uint64_t n_rows, marked_value;
 };
 
@@ -50,7 +52,8 @@ static int accumulator_init(struct accumulator *accumulator, const struct summin
 {
 	const struct store_sum_query *query = summing->query;
 	struct arena *scratch = summing->view->scratch;
-	size_t n = 1 + (query->without_stacks ? 0 : segment->count[SEGMENT_STACK]);
+	size_t n = 1 +
+		   (query->without_stacks ? store_sum_steps(query) : segment->count[SEGMENT_STACK]);
 
 	*accumulator = (struct accumulator){
 		.slots = segment->column[ROW_SLOT],
@@ -59,6 +62,8 @@ static int accumulator_init(struct accumulator *accumulator, const struct summin
 		.values = arena_alloc_array(scratch, n, sizeof(uint64_t)),
 		.touched = arena_alloc_array(scratch, n, sizeof(uint32_t)),
 		.only_last = query->policy == STORE_SUM_LAST,
+		.from_slot = query->from_slot,
+		.step_slots = query->step_slots,
 	};
 	if (query->last_slots || accumulator->only_last) {
 		accumulator->end_slots = arena_alloc_array(scratch, n, sizeof(uint64_t));
@@ -111,10 +116,34 @@ static void add_values_and_slots(struct accumulator *accumulator, size_t first, 
 	}
 }
 
+/* Slots ascend, so that a step is a run of rows. */
+static void add_values_by_step(struct accumulator *accumulator, size_t first, size_t end,
+			       uint64_t factor)
+{
+	uint64_t step = 0, step_end = 0;
+
+	for (size_t i = first; i < end; i++) {
+		uint64_t slot = accumulator->slots[i];
+		uint64_t value = sum_scaled(accumulator->counts[i], factor);
+
+		if (slot >= step_end) {
+			step = (slot - accumulator->from_slot) / accumulator->step_slots;
+			step_end = accumulator->from_slot + (step + 1) * accumulator->step_slots;
+		}
+		if (value == 0)
+			continue;
+		if (accumulator->values[step] == 0)
+			accumulator->touched[accumulator->n_touched++] = (uint32_t)step;
+		accumulator->values[step] = sum_saturating(accumulator->values[step], value);
+	}
+}
+
 static void add_rows(struct accumulator *accumulator, size_t first, size_t end,
 		     const struct store_sum_series *series)
 {
-	if (accumulator->end_slots)
+	if (accumulator->step_slots)
+		add_values_by_step(accumulator, first, end, series->factor);
+	else if (accumulator->end_slots)
 		add_values_and_slots(accumulator, first, end, series->factor);
 	else
 		add_values(accumulator, first, end, series->factor);
@@ -213,7 +242,7 @@ static int commit(struct summing *summing, struct view_part *part, const struct 
 	int r;
 
 	r = translation_init(&translation, summing->view, part, segment, tables);
-	for (size_t i = 0; i < sums->count && r == 0; i++) {
+	for (size_t i = 0; i < sums->count && r == 0 && !summing->query->step_slots; i++) {
 		r = translate_stack(&translation, sums->items[i].stack, &stack);
 		sums->items[i].stack = stack;
 	}
@@ -286,6 +315,37 @@ int sum_samples(struct summing *summing, struct view_part *part, const struct sl
 	return view_check(summing->view, part, sum_groups(summing, &selection, &segment));
 }
 
+/* The part of @value in the first @slots of @of_slots. */
+static uint64_t share(uint64_t value, uint64_t slots, uint64_t of_slots)
+{
+	return (uint64_t)((unsigned __int128)value * slots / of_slots);
+}
+
+/* Divides the sum of a roll-up among the steps of the query. */
+static int add_to_steps(struct summing *summing, uint32_t group, const struct segment_part *source,
+			uint64_t value)
+{
+	const struct store_sum_query *query = summing->query;
+	uint64_t slots = source->end_slot - source->first_slot;
+	uint64_t end = MIN(source->end_slot, query->to_slot);
+	uint64_t slot = MAX(source->first_slot, query->from_slot);
+	int r = 0;
+
+	while (slot < end && r == 0) {
+		uint64_t step = (slot - query->from_slot) / query->step_slots;
+		uint64_t next = MIN(query->from_slot + (step + 1) * query->step_slots, end);
+		uint32_t index;
+
+		r = sum_table_find(&summing->table, group, step, &index);
+		if (r == 0)
+			sum_table_put(&summing->table, index, 0,
+				      share(value, next - source->first_slot, slots) -
+					      share(value, slot - source->first_slot, slots));
+		slot = next;
+	}
+	return r;
+}
+
 /* Adds the sum of one series of a roll-up. */
 static int add_total(struct summing *summing, const struct store_sum_series *series,
 		     const struct segment *segment, size_t row)
@@ -319,10 +379,12 @@ static int add_totals(struct summing *summing, const struct view_part *part,
 		if (series->marked)
 			summing->marked_value = sum_saturating(summing->marked_value,
 							       segment->column[TOTAL_VALUE][i]);
-		if (values && segment->column[TOTAL_VALUE][i] > 0) {
-			r = add_total(summing, series, segment, i);
-			summing->n_rows++;
-		}
+		if (!values || segment->column[TOTAL_VALUE][i] == 0)
+			continue;
+		r = summing->query->step_slots ? add_to_steps(summing, series->group, &part->source,
+							      segment->column[TOTAL_VALUE][i])
+					       : add_total(summing, series, segment, i);
+		summing->n_rows++;
 	}
 	return r;
 }

@@ -26,6 +26,7 @@ struct summing {
 	const struct store_sum_query *query;
 	/* [series of the view + 1] index in query->series + 1; 0: not selected */
 	uint32_t *by_series;
+	size_t n_series; /* of the view; later ones are not selected */
 	struct slot_range range;
 	struct sum_table table;
 	struct part_sums sums; /* of the part at hand */
@@ -35,7 +36,7 @@ struct summing {
 static inline const struct store_sum_series *selected_series(const struct summing *summing,
 							     uint32_t id)
 {
-	uint32_t index = summing->by_series[id];
+	uint32_t index = id <= summing->n_series ? summing->by_series[id] : 0;
 
 	return index ? &summing->query->series[index - 1] : NULL;
 }

@@ -138,13 +138,27 @@ int translate_paths(struct translation *translation)
 	return 0;
 }
 
-/* A part may have an executable without its load segments, or without its name. */
-static void complete_object(struct view_object *object, const struct view_object *other)
+static void complete_text(const struct segment_view *view, uint32_t *text, uint32_t other)
 {
-	if (!object->name)
-		object->name = other->name;
-	if (!object->attributes)
-		object->attributes = other->attributes;
+	if (!*text || string_table_length(view->texts, *text) == 0)
+		*text = other;
+}
+
+/*
+ * A definition may lack the load segments or the name. The definition as a kernel counts before
+ * that of a process that maps the same file.
+ */
+static void complete_object(const struct segment_view *view, struct view_object *object,
+			    const struct view_object *other)
+{
+	const struct view_object first = *object;
+
+	if (first.role == ROLE_USER && other->role != ROLE_USER) {
+		*object = *other;
+		other = &first;
+	}
+	complete_text(view, &object->name, other->name);
+	complete_text(view, &object->attributes, other->attributes);
 }
 
 static int add_object(struct segment_view *view, const struct view_object *object, uint32_t *ret_id)
@@ -158,8 +172,30 @@ static int add_object(struct segment_view *view, const struct view_object *objec
 	if (r > 0)
 		view->objects.items[view->objects.count++] = *object;
 	else if (r == 0)
-		complete_object(&view->objects.items[*ret_id - 1], object);
+		complete_object(view, &view->objects.items[*ret_id - 1], object);
 	return MIN(r, 0);
+}
+
+int segment_view_add_executable(struct segment_view *view, const struct segment_view_file *file,
+				uint32_t *ret_id)
+{
+	const struct executable_id *identity = &file->identity;
+	const char *name = file->name ? file->name : "", *path = file->path ? file->path : "";
+	struct view_object object = { .class = identity->kind, .role = file->role };
+	string_id path_id;
+	int r;
+
+	r = string_table_intern(view->texts, (const char *)identity->bytes, identity->size,
+				&object.id);
+	if (r == 0)
+		r = string_table_intern(view->texts, name, strlen(name), &object.name);
+	if (r == 0)
+		r = string_table_intern(view->texts, path, strlen(path), &path_id);
+	if (r == 0)
+		r = add_object(view, &object, ret_id);
+	if (r == 0 && !view->objects.items[*ret_id - 1].path)
+		view->objects.items[*ret_id - 1].path = path_id;
+	return r;
 }
 
 int translate_object(struct translation *translation, uint64_t row, uint32_t *ret_id)
@@ -197,6 +233,28 @@ static int add_host(struct segment_view *view, const struct view_host *host, uin
 	else if (r == 0 && host->end_slot > view->hosts.items[*ret_id - 1].end_slot)
 		view->hosts.items[*ret_id - 1] = *host;
 	return MIN(r, 0);
+}
+
+int segment_view_add_host(struct segment_view *view, const struct hash128 *agent, uint32_t *ret_id)
+{
+	struct view_host host = {};
+	int r = string_table_intern(view->texts, (const char *)agent, sizeof(*agent), &host.agent);
+
+	return r < 0 ? r : add_host(view, &host, ret_id);
+}
+
+bool segment_view_agent_of(const struct segment_view *view, uint32_t host,
+			   struct hash128 *ret_agent)
+{
+	string_id agent;
+
+	if (host == 0 || host > view->hosts.count)
+		return false;
+	agent = view->hosts.items[host - 1].agent;
+	if (string_table_length(view->texts, agent) != sizeof(*ret_agent))
+		return false;
+	memcpy(ret_agent, view_text(view, agent), sizeof(*ret_agent));
+	return true;
 }
 
 static int translate_host(struct translation *translation, uint64_t row, uint32_t *ret_id)

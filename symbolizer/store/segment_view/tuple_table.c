@@ -82,6 +82,11 @@ int tuple_table_add(struct tuple_table *table, const uint32_t *words, uint32_t *
 	return 1;
 }
 
+uint32_t tuple_table_find(const struct tuple_table *table, const uint32_t *words)
+{
+	return table->slots ? *find_slot(table, words) : 0;
+}
+
 size_t tuple_table_bytes(const struct tuple_table *table)
 {
 	return table->capacity * table->n_words * sizeof(*table->words) +

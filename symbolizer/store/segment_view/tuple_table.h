@@ -26,6 +26,9 @@ void tuple_table_release(struct tuple_table *table);
 /* Finds or adds a tuple of n_words words. 1 added, 0 found, -ENOMEM. */
 int tuple_table_add(struct tuple_table *table, const uint32_t *words, uint32_t *ret_id);
 
+/* The ID of a tuple. 0: the table does not have it. */
+uint32_t tuple_table_find(const struct tuple_table *table, const uint32_t *words);
+
 size_t tuple_table_bytes(const struct tuple_table *table);
 
 /* @id must be an ID of this table. */

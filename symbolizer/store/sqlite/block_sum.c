@@ -29,6 +29,9 @@ struct summed_block {
 	uint64_t *cells;
 	uint64_t stamp; /* changes with the group */
 	uint32_t group;
+	/* The item of the step of the last row; another step or group if the stamp differs. */
+	uint64_t step, step_stamp;
+	uint32_t step_item;
 	bool within; /* all rows are in the range */
 };
 
@@ -46,6 +49,23 @@ static int find_item(struct summed_block *of, uint64_t stack, uint32_t *ret_item
 		*cell = of->stamp << 32 | *ret_item;
 	}
 	*ret_item = (uint32_t)*cell;
+	return 0;
+}
+
+static int find_step(struct summed_block *of, uint64_t slot, uint32_t *ret_item)
+{
+	const struct store_sum_query *query = of->sum->query;
+	uint64_t step = (slot - query->from_slot) / query->step_slots;
+	int r;
+
+	if (of->step_stamp != of->stamp || of->step != step) {
+		r = sum_table_find(&of->sum->table, of->group, step, &of->step_item);
+		if (r < 0)
+			return r;
+		of->step = step;
+		of->step_stamp = of->stamp;
+	}
+	*ret_item = of->step_item;
 	return 0;
 }
 
@@ -97,7 +117,8 @@ static int sum_run(struct summed_block *of, uint64_t count, const struct store_s
 			return -EBADMSG;
 		if (!of->within && (slot < sum->from_slot || slot >= sum->to_slot))
 			continue;
-		r = find_item(of, stack, &item);
+		r = sum->query->step_slots ? find_step(of, slot, &item)
+					   : find_item(of, stack, &item);
 		if (r < 0)
 			return r;
 		value = sum_scaled(value, series->factor);
@@ -158,7 +179,7 @@ int block_sum_rows(struct bytes_view content, uint64_t min_slot, uint64_t max_sl
 		.within = min_slot >= sum->from_slot && max_slot < sum->to_slot,
 	};
 	const bool whole = of.within && query->without_stacks && !query->last_slots &&
-			   query->policy == STORE_SUM_ADD;
+			   !query->step_slots && query->policy == STORE_SUM_ADD;
 	uint64_t id = 0;
 	size_t next = 0;
 	int r;

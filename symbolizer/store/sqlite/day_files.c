@@ -57,8 +57,8 @@ static int compare_days(const void *a, const void *b)
 	return left->day < right->day ? -1 : left->day > right->day;
 }
 
-int day_files_list(int folder_fd, struct arena *arena, struct day_file **ret_files,
-		   size_t *ret_count)
+int day_samples_list(int folder_fd, struct arena *arena, struct day_file **ret_files,
+		     size_t *ret_count)
 {
 	VEC_DEFINE(, struct day_file) files = {};
 	DIR *folder = open_folder(folder_fd);
@@ -100,7 +100,7 @@ size_t day_files_beyond(const struct day_file *files, size_t n_files, uint64_t b
 	return count;
 }
 
-int day_file_remove(int folder_fd, day_number day)
+int day_samples_remove(int folder_fd, day_number day)
 {
 	char name[DAY_FILE_NAME_SIZE];
 	int r = 0;

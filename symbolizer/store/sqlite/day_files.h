@@ -16,8 +16,8 @@ struct day_file {
 };
 
 /* *ret_files is in @arena, ascending by day. */
-int day_files_list(int folder_fd, struct arena *arena, struct day_file **ret_files,
-		   size_t *ret_count);
+int day_samples_list(int folder_fd, struct arena *arena, struct day_file **ret_files,
+		     size_t *ret_count);
 
 /*
  * How many of the oldest files must be removed for the rest to fit, if all files together have
@@ -27,7 +27,7 @@ size_t day_files_beyond(const struct day_file *files, size_t n_files, uint64_t b
 			uint64_t max_bytes);
 
 /* Also removes the WAL and its index, which a new file of this name must not find. */
-int day_file_remove(int folder_fd, day_number day);
+int day_samples_remove(int folder_fd, day_number day);
 
 /* The space that hearth.db and all day files take. Files that cannot be examined count 0. */
 uint64_t store_files_bytes(int folder_fd);

@@ -6,10 +6,10 @@
 #include <sys/statvfs.h>
 
 #include "common/log.h"
-#include "symbolizer/store/sqlite/ballast.h"
+#include "symbolizer/store/data_folder/ballast.h"
 #include "symbolizer/store/sqlite/day_files.h"
-#include "symbolizer/store/sqlite/removed_days.h"
-#include "symbolizer/store/sqlite/trusted_clock.h"
+#include "symbolizer/store/data_folder/removed_days.h"
+#include "symbolizer/store/data_folder/trusted_clock.h"
 
 /* Opening the databases of a folder creates a WAL and its index for each of them. */
 #define OPEN_BYTES (4 * MIB)
@@ -46,7 +46,7 @@ static size_t remove_files(struct room *room, size_t count, const char *reason)
 	size_t removed = 0;
 
 	while (removed < count) {
-		int r = day_file_remove(room->folder_fd, room->files[removed].day);
+		int r = day_samples_remove(room->folder_fd, room->files[removed].day);
 
 		if (r < 0) {
 			(void)log_warn_errno(r, "cannot remove samples beyond %s from '%s': %m",
@@ -98,7 +98,7 @@ void sqlite_store_make_room(const char *folder, const struct clock *clock,
 		return;
 	r = arena_new(MIB, &arena);
 	if (r == 0)
-		r = day_files_list(fd, arena, &room.files, &room.n_files);
+		r = day_samples_list(fd, arena, &room.files, &room.n_files);
 	if (r == 0)
 		make_room(&room, clock, limits);
 	else

@@ -11,7 +11,7 @@
 
 #include "common/log.h"
 #include "symbolizer/store/sqlite/day_files.h"
-#include "symbolizer/store/sqlite/removed_days.h"
+#include "symbolizer/store/data_folder/removed_days.h"
 
 /*
  * Takes the day out of the list before its file is removed, so that no reader opens it. If the
@@ -25,7 +25,7 @@ static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
 	store_state_take_day(self->state, entry->day);
 	connection_set_close_days(&self->writer->connections);
 	reader_pool_close_stale(self->readers);
-	r = day_file_remove(self->folder_fd, entry->day);
+	r = day_samples_remove(self->folder_fd, entry->day);
 	day_file_name(entry->day, name);
 	if (r < 0 && faccessat(self->folder_fd, name, F_OK, 0) == 0)
 		(void)store_state_set_day(self->state, entry->day, &entry->total);
@@ -93,7 +93,7 @@ static int prune_to_size(struct sqlite_store *self, size_t *ret_removed)
 	}
 	r = arena_new(MIB, &arena);
 	if (r == 0)
-		r = day_files_list(self->folder_fd, arena, &files, &n_files);
+		r = day_samples_list(self->folder_fd, arena, &files, &n_files);
 	if (r < 0)
 		return r;
 	count = day_files_beyond(files, n_files, bytes, max_bytes);

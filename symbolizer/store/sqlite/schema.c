@@ -180,8 +180,8 @@ static int rename_in(const char *folder, const char *from, const char *to)
 	return rename(from_path, to_path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
-		       char ret_name[DAY_FILE_ASIDE_SIZE])
+int day_samples_set_aside(const char *folder, day_number day, uint64_t wall_ns,
+			  char ret_name[DAY_FILE_ASIDE_SIZE])
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
 	char name[DAY_FILE_NAME_SIZE], aside[DAY_FILE_ASIDE_SIZE];

@@ -84,8 +84,8 @@ bool day_file_parse(const char *name, day_number *ret_day);
  * replace it and an administrator can examine it. The caller has closed its connections to it.
  */
 #define DAY_FILE_ASIDE_SIZE (DAY_FILE_NAME_SIZE + sizeof(".damaged-18446744073709551615"))
-int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
-		       char ret_name[DAY_FILE_ASIDE_SIZE]);
+int day_samples_set_aside(const char *folder, day_number day, uint64_t wall_ns,
+			  char ret_name[DAY_FILE_ASIDE_SIZE]);
 
 /* Opens <folder>/hearth.db. The writer's connection creates the file if it does not exist. */
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db);

@@ -11,11 +11,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/statvfs.h>
 
 #include "common/file.h"
 #include "common/log.h"
-#include "symbolizer/store/sqlite/commit_lock.h"
+#include "symbolizer/store/data_folder/commit_lock.h"
 #include "symbolizer/store/sqlite/day_files.h"
 #include "symbolizer/store/sqlite/day_ids.h"
 #include "symbolizer/store/sqlite/read.h"
@@ -76,14 +75,7 @@ static size_t write_group(void *arg, struct store_write *const *writes, size_t c
 static int operation_write(struct store *store, const char *tenant, const struct batch *batch,
 			   struct arena *arena, struct store_missing *ret_missing)
 {
-	const struct store_write write = {
-		.tenant = tenant,
-		.batch = batch,
-		.arena = arena,
-		.ret_missing = ret_missing,
-	};
-
-	return write_queue_run(sqlite_store_of(store)->queue, &write);
+	return write_queue_run(sqlite_store_of(store)->queue, tenant, batch, arena, ret_missing);
 }
 
 static int operation_agent_executables(struct store *store, const char *tenant,
@@ -108,33 +100,12 @@ static void operation_set_max_bytes(struct store *store, uint64_t max_bytes)
 	sqlite_store_of(store)->max_bytes = max_bytes;
 }
 
-/* For file systems without O_TMPFILE: it checks their reported free space. */
-static int check_free_space(int folder_fd)
-{
-	struct statvfs status;
-
-	if (fstatvfs(folder_fd, &status) < 0)
-		return -errno;
-	if (status.f_flag & ST_RDONLY)
-		return -EROFS;
-	return (uint64_t)status.f_bavail * status.f_frsize < CHECK_BYTES ? -ENOSPC : 0;
-}
-
-/* Probes the file system, not SQLite, which would cost a synchronous write per probe. */
 static int operation_check(struct store *store)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
-	scoped_fd int fd = -1;
-	int r;
+	int r = ballast_error(&self->ballast);
 
-	r = ballast_error(&self->ballast);
-	if (r < 0)
-		return r;
-	fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(self->folder_fd)
-							      : -errno;
-	return -posix_fallocate(fd, 0, CHECK_BYTES);
+	return r < 0 ? r : folder_has_room(self->folder_fd, CHECK_BYTES);
 }
 
 static int operation_stats(struct store *store, struct store_stats *ret_stats)
@@ -179,6 +150,7 @@ static const struct store_operations sqlite_operations = {
 	.agent_executables = operation_agent_executables,
 	.set_retention = operation_set_retention,
 	.set_max_bytes = operation_set_max_bytes,
+	.retain = sqlite_store_retain,
 	.check = operation_check,
 	.stats = operation_stats,
 	.free = operation_free,

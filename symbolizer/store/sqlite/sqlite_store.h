@@ -21,10 +21,3 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
  * Queries that are reading one of them can finish. @store must be of this engine.
  */
 int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed);
-
-/*
- * Removes days by the limits of store_set_retention() and store_set_max_bytes(), and logs them.
- * Call it at least every hour: it also remembers the time, so that a clock that is wrongly ahead
- * removes nothing (trusted_clock.h).
- */
-int sqlite_store_retain(struct store *store, size_t *ret_removed);

@@ -7,10 +7,10 @@
 
 #include <pthread.h>
 
-#include "symbolizer/store/sqlite/ballast.h"
+#include "symbolizer/store/data_folder/ballast.h"
 #include "symbolizer/store/sqlite/node_cache.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
-#include "symbolizer/store/sqlite/trusted_clock.h"
+#include "symbolizer/store/data_folder/trusted_clock.h"
 #include "symbolizer/store/sqlite/write.h"
 
 struct sqlite_store {
@@ -46,6 +46,9 @@ int sqlite_view_open(struct store *store, const struct store_view_options *optio
  * days are known.
  */
 void retention_begin(struct sqlite_store *self);
+
+/* The operation retain (retention.c). */
+int sqlite_store_retain(struct store *store, size_t *ret_removed);
 
 /* Before and after changes of several files. */
 void sqlite_store_lock_writes(struct sqlite_store *self);

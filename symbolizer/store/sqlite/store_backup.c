@@ -8,47 +8,22 @@
 
 #include "common/arena.h"
 #include "common/limits.h"
-#include "common/vec.h"
-#include "symbolizer/sqlite/sqlite_copy.h"
-#include "symbolizer/store/sqlite/commit_lock.h"
+#include "common/scoped.h"
+#include "symbolizer/sqlite/snapshot_set.h"
+#include "symbolizer/store/data_folder/commit_lock.h"
 #include "symbolizer/store/sqlite/day_files.h"
 
-struct named_snapshot {
-	char name[DAY_FILE_NAME_SIZE];
-	struct sqlite_db *db;
-};
-
 struct store_snapshots {
-	VEC_DEFINE(, struct named_snapshot) files;
+	struct snapshot_set set;
 };
 
 struct store_snapshots *store_snapshots_free(struct store_snapshots *snapshots)
 {
 	if (!snapshots)
 		return NULL;
-	for (size_t i = 0; i < snapshots->files.count; i++)
-		(void)sqlite_db_free(snapshots->files.items[i].db);
-	vec_release(&snapshots->files);
+	snapshot_set_release(&snapshots->set);
 	free(snapshots);
 	return NULL;
-}
-
-static int add_file(struct store_snapshots *snapshots, const char *folder, const char *name)
-{
-	struct named_snapshot file = {};
-	scoped_free char *path = NULL;
-	int r;
-
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return -ENOMEM;
-	r = vec_reserve(&snapshots->files, 1);
-	if (r == 0)
-		r = sqlite_snapshot_open(path, &file.db);
-	if (r < 0)
-		return r;
-	(void)snprintf(file.name, sizeof(file.name), "%s", name);
-	snapshots->files.items[snapshots->files.count++] = file;
-	return 0;
 }
 
 /* The caller holds the commit lock. */
@@ -64,16 +39,23 @@ static int add_files(struct store_snapshots *snapshots, const char *folder)
 		return -errno;
 	r = arena_new(MIB, &arena);
 	if (r == 0)
-		r = day_files_list(fd, arena, &days, &n_days);
+		r = day_samples_list(fd, arena, &days, &n_days);
 	if (r == 0)
-		r = add_file(snapshots, folder, "hearth.db");
+		r = snapshot_set_add(&snapshots->set, folder, "hearth.db");
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		char name[DAY_FILE_NAME_SIZE];
 
 		day_file_name(days[i].day, name);
-		r = add_file(snapshots, folder, name);
+		r = snapshot_set_add(&snapshots->set, folder, name);
 	}
 	return r;
+}
+
+bool store_snapshots_has_store(const char *folder)
+{
+	scoped_free char *path = NULL;
+
+	return asprintf(&path, "%s/hearth.db", folder) >= 0 && access(path, F_OK) == 0;
 }
 
 int store_snapshots_open(const char *folder, struct store_snapshots **ret_snapshots)
@@ -100,15 +82,5 @@ int store_snapshots_open(const char *folder, struct store_snapshots **ret_snapsh
 
 int store_snapshots_copy(const struct store_snapshots *snapshots, const char *target)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < snapshots->files.count; i++) {
-		const struct named_snapshot *file = &snapshots->files.items[i];
-		scoped_free char *path = NULL;
-
-		if (asprintf(&path, "%s/%s", target, file->name) < 0)
-			return -ENOMEM;
-		r = sqlite_snapshot_copy(file->db, path);
-	}
-	return r;
+	return snapshot_set_copy(&snapshots->set, target);
 }

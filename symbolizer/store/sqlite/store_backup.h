@@ -14,6 +14,9 @@
 
 struct store_snapshots;
 
+/* Whether the folder has a store of this engine. */
+bool store_snapshots_has_store(const char *folder);
+
 /* -ENOENT: @folder has no store. -ENOTSUP, -EUCLEAN: a file is no database of SQLite. */
 int store_snapshots_open(const char *folder, struct store_snapshots **ret_snapshots);
 struct store_snapshots *store_snapshots_free(struct store_snapshots *snapshots);

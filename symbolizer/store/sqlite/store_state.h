@@ -39,7 +39,8 @@ int store_state_days(struct store_state *state, day_number first, day_number las
 int store_state_set_series_host(struct store_state *state, uint32_t series, uint32_t host);
 
 /*
- * The IDs of series from @end on were rolled back. store_state_series_end() is above all IDs.
+ * store_state_series_end() returns the highest series ID plus one. store_state_forget_series()
+ * removes the IDs from @end on, because the transaction that added them was rolled back.
  */
 uint32_t store_state_series_end(struct store_state *state);
 void store_state_forget_series(struct store_state *state, uint32_t end);
@@ -48,7 +49,7 @@ void store_state_forget_series(struct store_state *state, uint32_t end);
 int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
 			 struct hash_table *hosts);
 
-/* Keeps the latest time of a host. */
+/* Stores the time of the host's last batch, unless a later time is stored already. */
 int store_state_set_host_seen(struct store_state *state, uint32_t host, uint64_t wall_ns);
 uint64_t store_state_host_seen(struct store_state *state, uint32_t host);
 

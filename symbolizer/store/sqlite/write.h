@@ -24,7 +24,7 @@
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/sqlite/counter_names.h"
 #include "symbolizer/store/sqlite/node_budget.h"
-#include "symbolizer/store/sqlite/trusted_clock.h"
+#include "symbolizer/store/data_folder/trusted_clock.h"
 #include "symbolizer/store/write_queue.h"
 
 /*

@@ -56,7 +56,7 @@ int write_set_day_aside(struct sqlite_writer *writer, day_number day)
 	store_state_take_day(writer->state, day);
 	connection_set_close_days(&writer->connections);
 	day_file_name(day, name);
-	r = day_file_set_aside(folder, day, clock_wall_ns(writer->clock), aside);
+	r = day_samples_set_aside(folder, day, clock_wall_ns(writer->clock), aside);
 	if (r < 0)
 		return log_error_errno(
 			r, "'%s/%s' is damaged and cannot be renamed, its batches are refused: %m",

@@ -10,7 +10,7 @@
 /* The same timeout as that of the agent. */
 #define ANSWER_TIMEOUT_S 60
 
-/* Lists of unknown numbers take at most 5 bytes for each row of a batch. */
+/* An answer lists definitions that the server lacks: at most 5 bytes for each row of a batch. */
 #define ANSWER_MAX_BYTES (64 * MIB)
 
 struct connection {

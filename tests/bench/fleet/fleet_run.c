@@ -25,7 +25,7 @@ static uint64_t now_ns(void)
 
 /*
  * The first quarter of a capture has the definitions of an agent that was just started. Agents
- * start in the next three eighths, so that most of them do not begin a new lap within a minute.
+ * start in the next three eighths, so that a minute also has the definitions of the rest.
  */
 static size_t first_batch(const struct capture *capture, size_t start)
 {

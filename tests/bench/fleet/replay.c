@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "common/zstd_frame.h"
+#include "tests/bench/fleet/replay_known.h"
 
 /* The agent uses level 6, which compresses as well and takes twice the time. */
 #define COMPRESSION_LEVEL 3
@@ -75,7 +76,7 @@ static uint64_t shift_ns(const struct replay *replay)
 
 uint64_t replay_epoch(const struct replay *replay)
 {
-	return replay->host->first_epoch + replay->lap * replay_lap_ns(replay->capture);
+	return replay->host->first_epoch;
 }
 
 uint64_t replay_closed_wall_ns(const struct replay *replay, size_t index)
@@ -215,7 +216,11 @@ static int change_message(const struct replay *replay, Hearth__V1__Batch *messag
 			return -ENOMEM;
 		message->rows->first_slot += shift_ns(replay) / SLOT_NS;
 	}
-	r = change_executables(replay, message, scratch);
+	r = replay->lap > 0 && !replay->keeps_definitions
+		    ? replay_drop_known(replay->capture, message, scratch)
+		    : 0;
+	if (r == 0)
+		r = change_executables(replay, message, scratch);
 	if (r == 0)
 		r = change_processes(replay, message, scratch);
 	if (r == 0)

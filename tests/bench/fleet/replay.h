@@ -3,13 +3,15 @@
 
 /*
  * Turns a capture of one host into batches of many hosts. A host sends the capture again and again;
- * each time is a lap, which is one epoch of its agent. Pure functions: time is a parameter.
+ * each time is a lap. All laps are one epoch of its agent, so that definitions of the first lap
+ * are not sent again. Pure functions: time is a parameter.
  *
  * These fields differ between hosts: the agent's ID, name, machine ID, boot ID and address of the
  * host, its clocks, all pids, tids and start times, and the identities of some executables, so that
  * stacks through them differ too. Between laps of a host, times differ, and the pids and start
- * times of processes that started during the capture. All other content is that of the capture, so
- * the sums of a batch are unchanged.
+ * times of processes that started during the capture: these, and their series, are defined again in
+ * each lap, under the same numbers. All other content is that of the capture, so the sums of a
+ * batch are unchanged. A real agent meets some new stacks in each minute, a replayed one does not.
  */
 
 #include "tests/bench/fleet/capture.h"
@@ -41,6 +43,7 @@ struct replay {
 	const struct capture *capture;
 	const struct replay_host *host;
 	uint64_t lap;
+	bool keeps_definitions; /* of the message, also in a later lap: it is a supplement */
 };
 
 uint64_t replay_epoch(const struct replay *replay);

@@ -4,6 +4,7 @@
  *
  *   store_bench --data FOLDER --capture FOLDER --hosts N --minutes N [--first-host N]
  *               [--threads N] [--max-seconds N] [--prefix NAME] [--measure] [--peer FILE]
+ *               [--store sqlite|segments]
  *
  * Without --measure it fills the store, for the minutes before the last full hour, and prints
  * "filled FROM TO SAMPLES": the unix seconds that the batches cover, and the number of samples.
@@ -22,12 +23,14 @@
 
 #include "common/clock.h"
 #include "symbolizer/ingest/batch_decoder.h"
+#include "symbolizer/ingest/batch_payload.h"
+#include "symbolizer/store/segment_store/segment_store.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/bench/fleet/store_fill.h"
 #include "tests/bench/fleet/store_peer.h"
 
 struct options {
-	const char *data, *capture, *prefix, *peer;
+	const char *data, *capture, *prefix, *peer, *store;
 	uint32_t n_hosts, first_host;
 	uint64_t minutes, max_seconds;
 	unsigned int n_threads;
@@ -54,7 +57,10 @@ static int run_on_one_core(void)
 	return sched_setaffinity(0, sizeof(one), &one) < 0 ? -errno : 0;
 }
 
-/* Day files hold rows, all other files definitions. */
+/*
+ * Day files hold rows, all other files definitions. Those of segments hold the definitions of their
+ * rows too.
+ */
 static int measure_files(const char *folder, uint64_t *ret_definitions, uint64_t *ret_rows)
 {
 	uint64_t definitions = 0, rows = 0;
@@ -69,7 +75,8 @@ static int measure_files(const char *folder, uint64_t *ret_definitions, uint64_t
 		if (fstatat(dirfd(stream), entry->d_name, &status, 0) < 0 ||
 		    !S_ISREG(status.st_mode))
 			continue;
-		if (strncmp(entry->d_name, "samples-", 8) == 0)
+		if (strncmp(entry->d_name, "samples-", 8) == 0 ||
+		    strncmp(entry->d_name, "segments-", 9) == 0)
 			rows += (uint64_t)status.st_size;
 		else
 			definitions += (uint64_t)status.st_size;
@@ -151,6 +158,37 @@ static uint64_t from_wall_ns(const struct options *options)
 	       options->minutes * 60 * NSEC_PER_SEC;
 }
 
+static int open_store(const struct options *options, struct store **ret_store)
+{
+	const struct segment_store_options segments = {
+		.folder = options->data,
+		.clock = &system_clock,
+		.decoder = { .decode = batch_payload_decode,
+			     .extract_definitions = batch_payload_definitions,
+			     .decode_definitions = batch_payload_decode_definitions },
+	};
+
+	return strcmp(options->store, "segments") == 0
+		       ? segment_store_open(&segments, ret_store)
+		       : sqlite_store_open(options->data, &system_clock, ret_store);
+}
+
+/* Writes what is in memory, and merges segments, as the server does within minutes. */
+static int settle(const struct options *options, struct store *store)
+{
+	uint64_t began_ns = clock_monotonic_ns(&system_clock);
+	int r;
+
+	if (strcmp(options->store, "segments") != 0)
+		return 0;
+	r = segment_store_settle(store);
+	if (options->measures)
+		figure(options, "settle_s",
+		       (double)(clock_monotonic_ns(&system_clock) - began_ns) / NSEC_PER_SEC,
+		       "s, the last flush and merges");
+	return r;
+}
+
 static int fill(const struct options *options, const struct capture *capture,
 		struct store_peer *peer, struct store_fill_result *ret_result)
 {
@@ -167,10 +205,11 @@ static int fill(const struct options *options, const struct capture *capture,
 	scoped(store_freep) struct store *store = NULL;
 	int r;
 
-	r = sqlite_store_open(options->data, &system_clock, &store);
+	r = open_store(options, &store);
 	if (r < 0)
 		return r;
-	return store_fill(store, &fill, peer ? write_to_peer : NULL, peer, ret_result);
+	r = store_fill(store, &fill, peer ? write_to_peer : NULL, peer, ret_result);
+	return r < 0 ? r : settle(options, store);
 }
 
 static int fill_only(const struct options *options, const struct capture *capture)
@@ -222,7 +261,14 @@ static int run(const struct options *options)
 	return r < 0 ? r : print_figures(options, &result, &peer_usage);
 }
 
-enum { OPTION_FIRST_HOST = 1, OPTION_MAX, OPTION_PREFIX, OPTION_MEASURE, OPTION_PEER };
+enum {
+	OPTION_FIRST_HOST = 1,
+	OPTION_MAX,
+	OPTION_PREFIX,
+	OPTION_MEASURE,
+	OPTION_PEER,
+	OPTION_STORE
+};
 
 static const struct argp_option argp_options[] = {
 	{ "data", 'd', "FOLDER", 0, "The store, a folder that exists", 0 },
@@ -234,6 +280,7 @@ static const struct argp_option argp_options[] = {
 	{ "threads", 't', "N", 0, "Threads that write", 0 },
 	{ "prefix", OPTION_PREFIX, "NAME", 0, "The names of figures begin with it", 0 },
 	{ "peer", OPTION_PEER, "FILE", 0, "A table for the peer of queries", 0 },
+	{ "store", OPTION_STORE, "NAME", 0, "The engine: sqlite or segments", 0 },
 	{ "measure", OPTION_MEASURE, NULL, 0, "Run on one core and print figures", 0 },
 	{},
 };
@@ -245,6 +292,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case 'd':
 		options->data = text;
+		return 0;
+	case OPTION_STORE:
+		options->store = text;
 		return 0;
 	case 'c':
 		options->capture = text;
@@ -282,7 +332,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options, .parser = parse_option };
 	struct options options = {
-		.prefix = "store.", .n_hosts = 10, .minutes = 30, .n_threads = 4
+		.prefix = "store.", .store = "sqlite", .n_hosts = 10, .minutes = 30, .n_threads = 4
 	};
 	int r;
 

@@ -152,7 +152,7 @@ static int run_round(struct fill *fill, struct store *store, struct store_fill_r
 	cost.cpu_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns;
 	cost.decode_ns = atomic_load(&round.decode_ns);
 	add_cost(&result->all, &cost);
-	if (fill->position >= options->capture->n_batches / 2)
+	if (fill->lap > 0 || fill->position >= options->capture->n_batches / 2)
 		add_cost(&result->steady, &cost);
 	return r;
 }
@@ -167,7 +167,6 @@ static bool is_finished(struct fill *fill, struct store_fill_result *result)
 	result->covered_ns = replay_closed_wall_ns(&replay, fill->position) - options->from_wall_ns;
 	if (++fill->position == options->capture->n_batches) {
 		fill->position = 0;
-		fill->sequence = 0;
 		fill->lap++;
 	}
 	return result->covered_ns >= options->duration_ns ||

@@ -29,7 +29,7 @@ struct store_fill_cost {
 struct store_fill_result {
 	uint64_t covered_ns; /* of duration_ns */
 	struct store_fill_cost all;
-	/* Of the second half of each lap, when most definitions are known. */
+	/* Without the first half of the first lap: then most definitions are known. */
 	struct store_fill_cost steady;
 };
 

@@ -104,9 +104,7 @@ static void next_batch(struct virtual_agent *agent)
 	agent->batch_sequence = 0;
 	if (++agent->position < agent->replay.capture->n_batches)
 		return;
-	/* The agent of this host is restarted. */
 	agent->position = 0;
-	agent->sequence = 0;
 	agent->replay.lap++;
 }
 
@@ -163,19 +161,21 @@ static int define_unknown(struct virtual_agent *agent, const Hearth__V1__BatchAn
 {
 	scoped(batch_builder_freep) struct batch_builder *builder = NULL;
 	scoped(arena_freep) struct arena *scratch = NULL;
+	struct replay replay = agent->replay;
+	const size_t n_batches = replay.lap > 0 ? replay.capture->n_batches : agent->position + 1;
 	Hearth__V1__Batch *message;
 	int r;
 
 	r = arena_new(BATCH_MAX_DECODED_BYTES, &scratch);
 	if (r < 0)
 		return r;
-	r = replay_definitions(agent->replay.capture, agent->position + 1, answer, &builder,
-			       &message);
+	r = replay_definitions(replay.capture, n_batches, answer, &builder, &message);
 	if (r < 0)
 		return r;
 	bytes_clear(&agent->supplement);
 	agent->supplement_sequence = ++agent->sequence;
-	r = replay_encode(&agent->replay, message, agent->supplement_sequence, scratch,
+	replay.keeps_definitions = true;
+	r = replay_encode(&replay, message, agent->supplement_sequence, scratch,
 			  &agent->supplement);
 	if (r < 0)
 		return r;

@@ -27,7 +27,7 @@ struct virtual_agent {
 	struct replay_host host;
 	struct replay replay;         /* refers to @host */
 	size_t position;              /* of the next batch in the capture */
-	uint64_t sequence;            /* the last one used in this lap */
+	uint64_t sequence;            /* the last one used */
 	uint64_t batch_sequence;      /* of the batch at @position; 0: it has none yet */
 	uint64_t supplement_sequence; /* of @supplement */
 	uint64_t sent_sequence;       /* of @body */

@@ -361,6 +361,52 @@ static void an_unreachable_server_is_reported(void **state)
 	assert_non_null(strstr(clickhouse_client_message(client), url));
 }
 
+static struct clickhouse_client *client_of(const char *urls)
+{
+	struct clickhouse_client *client = NULL;
+
+	assert_ok(clickhouse_client_new(&(struct clickhouse_options){ .url = urls }, &client));
+	return client;
+}
+
+static void the_next_server_is_asked_if_one_fails(void **state)
+{
+	static const char readonly[] = "Code: 242. DB::Exception: Table is in readonly mode";
+	const struct clickhouse_query query = { .sql = "SELECT 1", .idempotent = true };
+	const struct clickhouse_query single = { .sql = "SELECT 1",
+						 .idempotent = true,
+						 .is_single_attempt = true };
+	struct faulty bad = { 500, readonly, 1000, 0 }, good = { 500, "", 0, 0 };
+	struct http_peer *bad_peer = NULL, *good_peer = NULL;
+	char both[160], bad_only[64];
+
+	(void)state;
+	assert_ok(http_peer_start(0, answer_faulty, &bad, &bad_peer));
+	assert_ok(http_peer_start(0, answer_faulty, &good, &good_peer));
+	(void)snprintf(bad_only, sizeof(bad_only), "http://127.0.0.1:%u", http_peer_port(bad_peer));
+	(void)snprintf(both, sizeof(both), "%s/, http://127.0.0.1:%u/", bad_only,
+		       http_peer_port(good_peer));
+	/* A client begins with either server; the one that fails is asked once by each client. */
+	for (unsigned int i = 1; i <= 20; i++) {
+		scoped(clickhouse_client_freep) struct clickhouse_client *client = client_of(both);
+
+		assert_ok(clickhouse_client_run(client, i % 2 ? &query : &single));
+		assert_ok(clickhouse_client_run(client, &single));
+		assert_int_equal(good.n_requests, 2 * i);
+	}
+	assert_true(bad.n_requests <= 20);
+	{
+		scoped(clickhouse_client_freep) struct clickhouse_client *client =
+			client_of(bad_only);
+
+		bad.n_requests = 0;
+		assert_errno(clickhouse_client_run(client, &single), -EIO);
+		assert_int_equal(bad.n_requests, 1);
+	}
+	(void)http_peer_stop(bad_peer);
+	(void)http_peer_stop(good_peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +423,7 @@ int main(void)
 		cmocka_unit_test(user_password_and_database_are_used),
 		cmocka_unit_test(only_idempotent_queries_are_sent_again),
 		cmocka_unit_test(a_lost_connection_is_no_answer),
+		cmocka_unit_test(the_next_server_is_asked_if_one_fails),
 		cmocka_unit_test(an_unreachable_server_is_reported),
 	};
 

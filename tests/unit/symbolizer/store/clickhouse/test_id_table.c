@@ -23,7 +23,7 @@ static void numbers_are_dense_and_zero_is_the_zero_hash(void **state)
 	const struct hash128 id = id_of(7);
 
 	(void)state;
-	assert_ok(id_table_new(10, &table));
+	assert_ok(id_table_new(10, NULL, &table));
 	assert_int_equal(number_of(table, 7), 1);
 	assert_int_equal(number_of(table, 8), 2);
 	assert_int_equal(number_of(table, 7), 1);
@@ -40,7 +40,7 @@ static void a_full_table_refuses_new_ids_only(void **state)
 	uint32_t number;
 
 	(void)state;
-	assert_ok(id_table_new(2, &table));
+	assert_ok(id_table_new(2, NULL, &table));
 	assert_int_equal(number_of(table, 1), 1);
 	assert_int_equal(number_of(table, 2), 2);
 	assert_errno(id_table_number(table, &third, &number), -ENOSPC);

@@ -31,10 +31,10 @@ static void tables_are_created_once_and_keep_their_rows(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "created");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	assert_int_equal(ask_number(client, N_TABLES), clickhouse_n_day_tables + 1);
 	run_sql(client, "INSERT INTO named_frames VALUES (20000, 'default', 7, 'name')");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	assert_int_equal(ask_number(client, N_TABLES), clickhouse_n_day_tables + 1);
 	assert_int_equal(ask_number(client, "SELECT count() FROM named_frames FORMAT RowBinary"),
 			 1);
@@ -47,11 +47,11 @@ static void a_migration_that_failed_is_completed(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "completed");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	/* As if the server had stopped before the last statement and the version. */
 	run_sql(client, "DROP TABLE callers");
 	run_sql(client, "DROP TABLE schema_version");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	assert_int_equal(ask_number(client, N_TABLES), clickhouse_n_day_tables + 1);
 }
 
@@ -62,9 +62,9 @@ static void tables_of_a_later_version_are_refused(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "later");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	run_sql(client, "INSERT INTO schema_version VALUES (1000)");
-	assert_errno(clickhouse_schema_migrate(client), -EPROTO);
+	assert_errno(clickhouse_schema_migrate(client, NULL), -EPROTO);
 }
 
 static void a_missing_database_is_reported(void **state)
@@ -74,7 +74,7 @@ static void a_missing_database_is_reported(void **state)
 
 	skip_without_server(server);
 	client = server_client(server, "missing");
-	assert_errno(clickhouse_schema_migrate(client), -EIO);
+	assert_errno(clickhouse_schema_migrate(client, NULL), -EIO);
 	assert_int_equal(clickhouse_client_code(client), 81);
 }
 
@@ -93,7 +93,7 @@ static void rows_of_one_batch_count_once_before_and_after_a_merge(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "merged");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	run_sql(client, SAMPLE("20000", "1", "1"));
 	run_sql(client, SAMPLE("20000", "1", "1"));
 	run_sql(client, SAMPLE("20000", "1", "2"));
@@ -111,21 +111,21 @@ static void days_are_dropped_in_all_tables(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "dropped");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	run_sql(client, SAMPLE("9999", "1", "1"));
 	run_sql(client, SAMPLE("20000", "1", "1"));
 	run_sql(client, SAMPLE("20001", "1", "1"));
 	run_sql(client, SAMPLE("20002", "1", "1"));
 	run_sql(client, "INSERT INTO named_frames VALUES (20000, 'default', 7, 'name')");
 	run_sql(client, "INSERT INTO named_frames VALUES (20002, 'default', 7, 'name')");
-	assert_int_equal(clickhouse_schema_drop_days(client, 20001), 3);
+	assert_int_equal(clickhouse_schema_drop_days(client, NULL, 20001), 3);
 	assert_int_equal(
 		ask_number(client, "SELECT toUInt64(min(day)) FROM samples FORMAT RowBinary"),
 		20001);
 	assert_int_equal(ask_number(client, "SELECT count() FROM samples FORMAT RowBinary"), 2);
 	assert_int_equal(ask_number(client, "SELECT count() FROM named_frames FORMAT RowBinary"),
 			 1);
-	assert_int_equal(clickhouse_schema_drop_days(client, 20001), 0);
+	assert_int_equal(clickhouse_schema_drop_days(client, NULL, 20001), 0);
 }
 
 static void every_day_table_exists_and_has_days(void **state)
@@ -135,7 +135,7 @@ static void every_day_table_exists_and_has_days(void **state)
 
 	skip_without_server(server);
 	client = new_database(server, "days");
-	check(client, clickhouse_schema_migrate(client));
+	check(client, clickhouse_schema_migrate(client, NULL));
 	for (size_t i = 0; i < clickhouse_n_day_tables; i++) {
 		scoped_free char *sql = NULL;
 

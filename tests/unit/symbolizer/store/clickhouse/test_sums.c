@@ -105,7 +105,7 @@ static void write_all(struct engines *engines)
 		.max_rows_bytes = MIB,
 	};
 
-	assert_ok(clickhouse_schema_migrate(engines->client));
+	assert_ok(clickhouse_schema_migrate(engines->client, NULL));
 	assert_ok(clickhouse_writer_new(&options, &writer));
 	for (uint32_t i = 0; i < N_BATCHES; i++) {
 		assert_int_equal(write_batch(engines->sqlite, random_batch(i)), STORE_STORED);
@@ -162,6 +162,12 @@ static void add_item(struct result *result, const struct store_sum *item, uint64
 	result->last_slots[item->group][stack] = item->last_slot;
 }
 
+/* Steps take the places of stacks. */
+static uint64_t leaf_of_step(const struct store_sum *item)
+{
+	return item->stack ? 0xfff + item->stack : 0;
+}
+
 static uint64_t leaf_in(struct store_view *view, struct arena *arena, uint64_t id)
 {
 	struct store_stack stack;
@@ -190,7 +196,9 @@ static struct result sum_sqlite(const struct engines *engines, struct store_sum_
 	query.series = summed;
 	assert_ok(store_sum(view, &query, &sums));
 	for (size_t i = 0; i < sums.count; i++)
-		add_item(&result, &sums.items[i], leaf_in(view, arena, sums.items[i].stack));
+		add_item(&result, &sums.items[i],
+			 query.step_slots ? leaf_of_step(&sums.items[i])
+					  : leaf_in(view, arena, sums.items[i].stack));
 	result.n_items = sums.count;
 	result.n_rows = sums.n_rows;
 	result.marked_value = sums.marked_value;
@@ -249,12 +257,19 @@ static uint64_t leaf_of(const struct leaves *leaves, const struct hash128 *id)
 	return 0;
 }
 
+static int run_query(void *arg, const struct clickhouse_query *query)
+{
+	return clickhouse_client_run(arg, query);
+}
+
 static struct result sum_clickhouse(const struct engines *engines, struct store_sum_query query)
 {
 	scoped(id_table_freep) struct id_table *stacks = NULL;
 	struct sources sources = {};
 	struct leaves leaves = {};
-	struct sum_request request = { .client = engines->client, .sources = sources.items };
+	struct sum_request request = { .run = run_query,
+				       .run_arg = engines->client,
+				       .sources = sources.items };
 	struct store_sums sums = {};
 	struct result result = {};
 
@@ -271,7 +286,7 @@ static struct result sum_clickhouse(const struct engines *engines, struct store_
 					    .read_row = read_leaf,
 					    .arg = &leaves }));
 	assert_int_equal(sources.count, N_TIDS);
-	assert_ok(id_table_new(1000, &stacks));
+	assert_ok(id_table_new(1000, NULL, &stacks));
 	request.stacks = stacks;
 	query.series = sources.summed;
 	query.n_series = sources.count;
@@ -279,7 +294,9 @@ static struct result sum_clickhouse(const struct engines *engines, struct store_
 		fail_msg("%s", clickhouse_client_message(engines->client));
 	for (size_t i = 0; i < sums.count; i++)
 		add_item(&result, &sums.items[i],
-			 leaf_of(&leaves, id_table_id(stacks, sums.items[i].stack)));
+			 query.step_slots
+				 ? leaf_of_step(&sums.items[i])
+				 : leaf_of(&leaves, id_table_id(stacks, sums.items[i].stack)));
 	result.n_items = sums.count;
 	result.n_rows = sums.n_rows;
 	result.marked_value = sums.marked_value;
@@ -304,13 +321,16 @@ static void sums_of_both_engines_are_equal(void **state)
 
 	skip_without_server(server);
 	init_engines(&engines, server, "equal_sums");
-	for (size_t i = 0; i < ARRAY_SIZE(ranges) * 8; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ranges) * 9; i++) {
+		uint64_t slots = (ranges[i / 9].to_ns - ranges[i / 9].from_ns) / SLOT_NS;
+		unsigned int flags = i % 9;
 		const struct store_sum_query query = {
-			.from_slot = (FIRST + ranges[i / 8].from_ns) / SLOT_NS,
-			.to_slot = (FIRST + ranges[i / 8].to_ns) / SLOT_NS,
-			.policy = i & 1 ? STORE_SUM_LAST : STORE_SUM_ADD,
-			.without_stacks = i & 2,
-			.last_slots = i & 4,
+			.from_slot = (FIRST + ranges[i / 9].from_ns) / SLOT_NS,
+			.to_slot = (FIRST + ranges[i / 9].to_ns) / SLOT_NS,
+			.policy = flags & 1 ? STORE_SUM_LAST : STORE_SUM_ADD,
+			.without_stacks = flags == 8 || flags & 2,
+			.last_slots = flags & 4,
+			.step_slots = flags == 8 ? slots / N_STACKS : 0,
 		};
 		struct result expected = sum_sqlite(&engines, query);
 		struct result actual = sum_clickhouse(&engines, query);
@@ -337,13 +357,14 @@ static void a_sum_above_the_largest_number_saturates(void **state)
 	run_sql(client, "CREATE DATABASE saturated");
 	(void)clickhouse_client_free(client);
 	client = server_client(server, "saturated");
-	assert_ok(clickhouse_schema_migrate(client));
+	assert_ok(clickhouse_schema_migrate(client, NULL));
 	run_sql(client,
 		"INSERT INTO samples SELECT 0, 1, 0, toFixedString('series', 16), 1, 1, 5, 6,"
 		" [toFixedString('', 16), toFixedString('', 16)], [toUInt32(5), toUInt32(6)],"
 		" [toUInt64(8388608), toUInt64(8388608)]");
-	assert_ok(id_table_new(10, &stacks));
-	request.client = client;
+	assert_ok(id_table_new(10, NULL, &stacks));
+	request.run = run_query;
+	request.run_arg = client;
 	request.stacks = stacks;
 	assert_ok(sums_query(&request, &query, &sums));
 	assert_int_equal(sums.count, 1);
@@ -366,8 +387,9 @@ static void a_cancelled_sum_returns_no_items(void **state)
 
 	skip_without_server(server);
 	client = server_client(server, NULL);
-	assert_ok(id_table_new(10, &stacks));
-	request.client = client;
+	assert_ok(id_table_new(10, NULL, &stacks));
+	request.run = run_query;
+	request.run_arg = client;
 	request.stacks = stacks;
 	cancel_request(&cancel);
 	assert_errno(sums_query(&request, &query, &sums), -ECANCELED);

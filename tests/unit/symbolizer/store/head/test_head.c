@@ -147,13 +147,13 @@ struct taken {
 static struct taken take_before(struct fixture *fixture, uint64_t slot)
 {
 	struct taken taken = {};
-	struct segment_builder *builder;
+	struct head_segment segment;
 
-	while (head_take(fixture->head, slot, &builder) > 0) {
+	while (head_take(fixture->head, slot, &segment) > 0) {
 		struct segment_sums sums = {};
 
 		assert_true(taken.n_segments < ARRAY_SIZE(taken.segments));
-		assert_ok(segment_builder_finish(builder, fixture->arena,
+		assert_ok(segment_builder_finish(segment.builder, fixture->arena,
 						 &taken.segments[taken.n_segments]));
 		assert_ok(segment_sum_rows(&taken.segments[taken.n_segments], NULL, 1,
 					   (uint64_t[]){ 0, UINT64_MAX }, &sums));
@@ -162,7 +162,7 @@ static struct taken take_before(struct fixture *fixture, uint64_t slot)
 		taken.n_rows += taken.segments[taken.n_segments].count[SEGMENT_ROW];
 		taken.n_segments++;
 		vec_release(&sums);
-		(void)segment_builder_free(builder);
+		(void)segment_builder_free(segment.builder);
 	}
 	return taken;
 }
@@ -281,8 +281,8 @@ static void numbers_to_which_definitions_refer_are_asked_for(void **state)
 	assert_int_equal(fixture->missing.code_objects[0], 9);
 	assert_int_equal(fixture->missing.n_executables, 1);
 	assert_int_equal(fixture->missing.executables[0], 2);
-	assert_int_equal(fixture->missing.n_processes, 1);
-	assert_int_equal(fixture->missing.processes[0], 2);
+	/* The agent sends the batch again with the definition of process 2. */
+	assert_int_equal(fixture->missing.n_processes, 0);
 }
 
 static void numbers_of_two_epochs_are_different(void **state)
@@ -431,59 +431,83 @@ static void rows_of_empty_definitions_are_left_out(void **state)
 	assert_int_equal(take_before(fixture, UINT64_MAX).n_rows, 2);
 }
 
-/* Lists the segments, and returns the number of them. */
-static size_t list(struct fixture *fixture, const char *tenant, const char *service,
-		   const uint64_t range[2], struct head_segment **ret_segments)
+/* Finds the segment of a service in memory. Returns the number of segments that it has. */
+static size_t find(struct fixture *fixture, const char *service, struct head_segment *ret_segment)
 {
-	size_t count;
+	struct head_segment segment;
+	size_t cursor = 0, count = 0;
 
-	assert_ok(head_list(fixture->head, tenant, service, range, fixture->arena, ret_segments,
-			    &count));
+	while (head_next(fixture->head, &cursor, &segment)) {
+		assert_true(segment_builder_has_text(segment.builder, HEAD_TENANT, "default"));
+		if (!segment_builder_has_text(segment.builder, HEAD_SERVICE, service))
+			continue;
+		*ret_segment = segment;
+		count++;
+	}
 	return count;
 }
 
-static void segments_in_memory_are_listed_by_tenant_service_and_time(void **state)
+static void segments_in_memory_have_service_and_time(void **state)
 {
-	static const uint64_t all[2] = { 0, UINT64_MAX };
-	static const uint64_t first[2] = { START, START + 1 };
-	static const uint64_t before[2] = { 0, START };
 	struct fixture *fixture = *state;
-	struct head_segment *segments;
+	struct head_segment segment;
 	struct small small;
 
 	make_small(&small, 1);
 	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
-	assert_int_equal(list(fixture, "default", NULL, all, &segments), 2);
-	assert_int_equal(list(fixture, "default", NULL, before, &segments), 0);
-	assert_int_equal(list(fixture, "default", "nothing", all, &segments), 0);
-	assert_int_equal(list(fixture, "other", NULL, all, &segments), 0);
-	assert_int_equal(list(fixture, "default", "db", all, &segments), 1);
-	assert_int_equal(segments[0].first_slot, START + RANGE);
-	assert_int_equal(segments[0].end_slot, START + 2 * RANGE);
-	assert_int_equal(list(fixture, "default", NULL, first, &segments), 1);
-	assert_int_equal(segment_builder_count(segments[0].builder, SEGMENT_ROW), 2);
+	assert_int_equal(find(fixture, "nothing", &segment), 0);
+	assert_int_equal(find(fixture, "db", &segment), 1);
+	assert_int_equal(segment.first_slot, START + RANGE);
+	assert_int_equal(segment.end_slot, START + 2 * RANGE);
+	assert_int_equal(find(fixture, "web", &segment), 1);
+	assert_int_equal(segment_builder_count(segment.builder, SEGMENT_ROW), 2);
 }
 
 static void a_segment_is_found_until_it_is_taken(void **state)
 {
-	static const uint64_t all[2] = { 0, UINT64_MAX };
 	struct fixture *fixture = *state;
-	struct head_segment *segments;
-	struct segment_builder *taken;
+	struct head_segment segment, taken;
 	struct small small;
 
 	make_small(&small, 1);
 	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
-	assert_int_equal(list(fixture, "default", "web", all, &segments), 1);
-	assert_ptr_equal(head_find(fixture->head, segments[0].id), segments[0].builder);
+	assert_int_equal(find(fixture, "web", &segment), 1);
+	assert_ptr_equal(head_find(fixture->head, segment.id), segment.builder);
 	assert_int_equal(head_take(fixture->head, START + RANGE, &taken), 1);
-	assert_null(head_find(fixture->head, segments[0].id));
-	(void)segment_builder_free(taken);
+	assert_null(head_find(fixture->head, segment.id));
+	(void)segment_builder_free(taken.builder);
 	/* Rows of a later batch are in a segment with another ID. */
 	make_rows_only(&small, 1);
 	small.batch.sequence = 1;
 	assert_int_equal(add(fixture, &small.batch), STORE_STORED);
-	assert_null(head_find(fixture->head, segments[0].id));
+	assert_null(head_find(fixture->head, segment.id));
+}
+
+/* Rows of one process in @n ranges of time. */
+static int add_ranges(struct fixture *fixture, uint32_t n)
+{
+	scoped_free struct batch_row *rows = calloc(n, sizeof(*rows));
+	struct small small;
+
+	assert_non_null(rows);
+	make_small(&small, 1);
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = (struct batch_row){ .series = 1, .slot = START + i * RANGE, .value = 1 };
+	small.batch.rows = rows;
+	small.batch.n_rows = n;
+	return add(fixture, &small.batch);
+}
+
+static void a_batch_with_rows_of_too_many_segments_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_errno(add_ranges(fixture, HEAD_MAX_SEGMENTS / 2 + 1), -EFBIG);
+	assert_int_equal(add_ranges(fixture, HEAD_MAX_SEGMENTS / 2), STORE_STORED);
+	assert_false(head_is_full(fixture->head));
+	assert_in_range(head_bytes(fixture->head) / (HEAD_MAX_SEGMENTS / 2), 4 * KIB, 16 * KIB);
+	assert_int_equal(add_ranges(fixture, 1), STORE_STORED);
+	assert_true(head_is_half_full(fixture->head));
 }
 
 int main(void)
@@ -498,6 +522,7 @@ int main(void)
 		TEST(numbers_of_two_epochs_are_different),
 		TEST(a_process_defined_again_has_its_new_name),
 		TEST(only_segments_before_a_slot_are_taken),
+		TEST(a_batch_with_rows_of_too_many_segments_is_refused),
 		cmocka_unit_test_setup_teardown(
 			a_full_head_takes_batches_again_after_its_segments_were_taken, setup_full,
 			teardown),
@@ -507,8 +532,8 @@ int main(void)
 						setup_two_agents, teardown),
 		TEST(code_objects_event_types_and_labels_are_kept),
 		TEST(rows_of_empty_definitions_are_left_out),
-		cmocka_unit_test_setup_teardown(
-			segments_in_memory_are_listed_by_tenant_service_and_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(segments_in_memory_have_service_and_time, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_segment_is_found_until_it_is_taken, setup,
 						teardown),
 	};

@@ -130,6 +130,30 @@ static void states_are_merged_but_have_no_rollup(void **state)
 	assert_int_equal(totals_of(db, &all_by_rollups).n_rollups, 0);
 }
 
+static void a_rollup_of_zeros_is_made_once(void **state)
+{
+	static const struct batch_event_type type = { "calls", "calls", EVENT_VALUE_TIME };
+	scoped(segment_db_freep) struct segment_db *db = open_db(*state);
+	struct batch_builder *builder = batch_builder_new(1, EPOCH, 1, NOON - 5 * SECOND, NOON);
+	size_t n_removed, n_left;
+
+	batch_builder_use_format_2(builder);
+	batch_builder_process(builder, 1, 4711, 99, "web", 0);
+	batch_builder_described_series(builder, 1, 1, 4711, &type);
+	batch_builder_row(builder, 1, 0, NOON - SECOND, 0);
+	assert_int_equal(write_batch(db, builder), STORE_STORED);
+	assert_ok(segment_db_flush(db, NOON));
+	assert_int_equal(compact_to(db, NOON, 8 * MIB), 1);
+	assert_int_equal(compact_to(db, NOON, 8 * MIB), 0);
+	assert_int_equal(totals_of(db, &all_by_rollups).n_rollups, 1);
+	assert_no_faults(db);
+	assert_ok(segment_db_remove_samples(db, NOON + 24 * HOUR, &n_removed, &n_left));
+	assert_int_equal(n_removed, 1);
+	assert_int_equal(n_left, 0);
+	assert_int_equal(total(db).n_rows, 0);
+	assert_int_equal(totals_of(db, &all_by_rollups).n_rollups, 1);
+}
+
 /* A batch with many stacks of its own, so that its segment takes memory. */
 static struct batch_builder *large_batch(uint64_t sequence)
 {
@@ -231,6 +255,7 @@ int main(void)
 		in_folder(a_rollup_stands_for_the_samples_of_a_whole_hour),
 		in_folder(late_samples_make_a_rollup_obsolete_until_it_is_made_again),
 		in_folder(states_are_merged_but_have_no_rollup),
+		in_folder(a_rollup_of_zeros_is_made_once),
 		in_folder(an_output_with_the_most_memory_is_followed_by_another),
 		in_folder(a_failed_step_leaves_the_segments_as_they_were),
 		in_folder(a_compaction_can_be_cancelled),

@@ -7,6 +7,8 @@
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
+#include "symbolizer/store/segment_db/batch_scan.h"
+
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,6 +45,7 @@ static struct batch_builder *crash_batch(uint8_t agent, uint64_t sequence)
 		batch_builder_stack(builder, number, STACK_CUT_NONE, frames, 2);
 		batch_builder_row(builder, 1, number, closed - SECOND, 1);
 	}
+	batch_builder_counter(builder, "sequences_total{}", sequence);
 	return builder;
 }
 
@@ -204,6 +207,41 @@ static struct agent_sums sum_agents(struct segment_db *db, bool prefer_rollups)
 	return sums;
 }
 
+struct agent_log {
+	uint64_t batches[N_AGENTS];
+	uint64_t sequences[N_AGENTS], counted[N_AGENTS];
+};
+
+static int add_logged(void *arg, const struct segment_db_batch *batch)
+{
+	struct agent_log *log = arg;
+	size_t agent = batch->agent.bytes[0] - 1u;
+
+	log->batches[agent]++;
+	log->sequences[agent] += batch->sequence;
+	log->counted[agent] += batch->values[0];
+	return 0;
+}
+
+/* The log has the batches 1 to n[agent], each once, with its counter. */
+static void assert_logged(struct segment_db *db, const uint64_t *n)
+{
+	static const char *const names[] = { "sequences_total{}" };
+	const struct segment_db_batch_query query = { .tenant = "default",
+						      .to_slot = UINT64_MAX,
+						      .names = names,
+						      .n_names = 1,
+						      .max_batches = SIZE_MAX };
+	struct agent_log log = {};
+
+	assert_ok(segment_db_scan_counters(db, &query, add_logged, &log));
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
+		assert_int_equal(log.batches[i], n[i]);
+		assert_int_equal(log.sequences[i], n[i] * (n[i] + 1) / 2);
+		assert_int_equal(log.counted[i], n[i] * (n[i] + 1) / 2);
+	}
+}
+
 static void assert_files_intact(const char *folder)
 {
 	DIR *entries = opendir(folder);
@@ -228,6 +266,7 @@ static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
 {
 	struct segment_db *db = open_small(folder);
 	struct agent_sums sums, rollups;
+	uint64_t stored[N_AGENTS];
 	size_t n_faults;
 
 	assert_ok(segment_db_flush(db, NOON));
@@ -239,10 +278,16 @@ static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
 	for (uint32_t i = 0; i < N_AGENTS; i++) {
 		assert_true(sums.rows[i] == acknowledged[i] * ROWS_OF_ROUND ||
 			    sums.rows[i] == (acknowledged[i] + 1) * ROWS_OF_ROUND);
+		stored[i] = sums.rows[i] / ROWS_OF_ROUND;
+	}
+	assert_logged(db, stored);
+	for (uint32_t i = 0; i < N_AGENTS; i++) {
 		acknowledged[i]++;
 		assert_true(write_batch(db, crash_batch((uint8_t)(i + 1), acknowledged[i])) > 0);
 	}
+	assert_logged(db, acknowledged);
 	assert_ok(segment_db_flush(db, NOON));
+	assert_logged(db, acknowledged);
 	sums = sum_agents(db, false);
 	for (uint32_t i = 0; i < N_AGENTS; i++) {
 		assert_int_equal(sums.rows[i], acknowledged[i] * ROWS_OF_ROUND);

@@ -92,6 +92,26 @@ static void a_batch_that_cannot_be_committed_is_not_stored(void **state)
 	assert_batches(db, 2);
 }
 
+/* The next batch would use numbers that only the memory has: a restart would lose it. */
+static void definitions_of_a_batch_that_is_not_stored_are_forgotten(void **state)
+{
+	struct segment_db *db = open_db(*state);
+	struct batch_builder *builder = batch_of(1, 1, NOON, true);
+
+	run_sql(*state, "inbox.db", FAIL("INSERT", "inbox"));
+	assert_errno(write_batch(db, batch_of(1, 1, NOON, true)), -EEXIST);
+	run_sql(*state, "inbox.db", REPAIR);
+	assert_int_equal(write_batch(db, batch_of(1, 1, NOON, false)), STORE_NEEDS_NUMBERS);
+	batch_builder_row(builder, 1, 99, NOON - SECOND, 1);
+	assert_int_equal(write_batch(db, builder), STORE_NEEDS_NUMBERS);
+	assert_int_equal(write_batch(db, batch_of(1, 1, NOON, false)), STORE_NEEDS_NUMBERS);
+	assert_int_equal(write_batch(db, batch_of(1, 1, NOON, true)), STORE_STORED);
+	(void)segment_db_free(db);
+	db = open_db(*state);
+	assert_batches(db, 1);
+	(void)segment_db_free(db);
+}
+
 static void an_inbox_of_an_older_backup_is_refused(void **state)
 {
 	const struct segment_db_options options = test_options(*state);
@@ -313,6 +333,7 @@ int main(void)
 		in_folder(a_failed_flush_is_repeated_without_counting_twice),
 		in_folder(a_flush_that_fails_in_the_second_day_file_is_repeated),
 		in_folder(a_batch_that_cannot_be_committed_is_not_stored),
+		in_folder(definitions_of_a_batch_that_is_not_stored_are_forgotten),
 		in_folder(an_inbox_of_an_older_backup_is_refused),
 		in_folder(a_damaged_day_file_is_set_aside_and_replaced),
 		in_folder(a_damaged_payload_loses_only_its_batch),

@@ -77,6 +77,44 @@ static void the_oldest_days_are_removed_until_the_files_are_small_enough(void **
 	assert_int_equal(total(db).n_rows, ROWS_OF_BATCH);
 }
 
+static void a_large_inbox_does_not_remove_the_days(void **state)
+{
+	scoped(segment_db_freep) struct segment_db *db = open_three_days(*state);
+	uint64_t bytes, inbox_bytes;
+	size_t n_removed;
+
+	run_sql(*state, "inbox.db", "INSERT INTO definition VALUES(99, 99, zeroblob(33554432))");
+	assert_ok(segment_db_disk_bytes(db, &bytes));
+	inbox_bytes = segment_db_inbox_bytes(*state);
+	assert_true(inbox_bytes > 32 * MIB);
+	assert_ok(segment_db_prune_to_bytes(db, 2 * (bytes - inbox_bytes), &n_removed));
+	assert_int_equal(n_removed, 0);
+	assert_ok(segment_db_prune_to_bytes(db, 2 * (bytes - inbox_bytes) - 2, &n_removed));
+	assert_int_equal(n_removed, 1);
+}
+
+/* More than one step each. Some pages of the inbox stay. */
+static void pages_of_deleted_rows_are_returned_to_the_file_system(void **state)
+{
+	scoped(segment_db_freep) struct segment_db *db = open_three_days(*state);
+
+	run_sql(*state, "inbox.db",
+		"INSERT INTO definition VALUES(99, 99, zeroblob(33554432));"
+		"DELETE FROM definition WHERE id = 99;");
+	assert_true(query_number(*state, "inbox.db", "PRAGMA freelist_count") > 8000);
+	assert_int_equal(write_batch(db, batch_of(1, 4, NOON, false)), STORE_STORED);
+	assert_ok(segment_db_flush(db, NOON));
+	assert_true(query_number(*state, "inbox.db", "PRAGMA freelist_count") <= 4096);
+
+	run_sql(*state, DAY,
+		"INSERT INTO content VALUES(99, zeroblob(33554432));"
+		"DELETE FROM content WHERE id = 99;");
+	assert_true(query_number(*state, DAY, "PRAGMA freelist_count") > 8000);
+	assert_ok(segment_db_delete_service(db, "default", "web", NOON));
+	assert_int_equal(query_number(*state, DAY, "PRAGMA freelist_count"), 0);
+	assert_int_equal(total(db).sum, 4 * DB_OF_BATCH);
+}
+
 static void samples_of_one_service_are_deleted(void **state)
 {
 	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
@@ -188,6 +226,8 @@ int main(void)
 		in_folder(old_days_are_removed),
 		in_folder(late_batches_do_not_bring_a_removed_day_back),
 		in_folder(the_oldest_days_are_removed_until_the_files_are_small_enough),
+		in_folder(a_large_inbox_does_not_remove_the_days),
+		in_folder(pages_of_deleted_rows_are_returned_to_the_file_system),
 		in_folder(samples_of_one_service_are_deleted),
 		in_folder(samples_and_definitions_of_a_tenant_are_deleted),
 		in_folder(silent_epochs_are_forgotten),

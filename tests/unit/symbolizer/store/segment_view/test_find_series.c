@@ -3,7 +3,7 @@
 
 static const uint64_t two_hours[2] = { FIRST_SLOT, FIRST_SLOT + 2 * SLOTS_PER_HOUR };
 
-static void add_two_hours(struct view_test *test)
+static void add_two_hours_as(struct view_test *test, enum part_form form)
 {
 	uint64_t random = 11;
 
@@ -13,16 +13,19 @@ static void add_two_hours(struct view_test *test)
 		struct model model = {};
 
 		model_add_random(&model, &random, 400, hour);
-		view_add_model(test, &model, PART_ENCODED, NULL);
+		view_add_model(test, &model, form, NULL);
 		vec_release(&model);
 	}
 }
 
-static void a_series_of_two_parts_is_one(void **state)
+static void add_two_hours(struct view_test *test)
 {
-	struct view_test *test = *state;
+	add_two_hours_as(test, PART_ENCODED);
+}
 
-	add_two_hours(test);
+static void assert_first_and_last_slots(struct view_test *test, enum part_form form)
+{
+	add_two_hours_as(test, form);
 	view_select(test, two_hours);
 	assert_int_equal(test->n_series, 3 * 5 * 3); /* hosts, processes, threads */
 	for (size_t i = 0; i < test->n_series; i++) {
@@ -42,6 +45,21 @@ static void a_series_of_two_parts_is_one(void **state)
 		assert_int_equal(series->first_slot, first);
 		assert_int_equal(series->last_slot, last);
 	}
+}
+
+static void a_series_of_two_parts_is_one(void **state)
+{
+	assert_first_and_last_slots(*state, PART_ENCODED);
+}
+
+static void series_of_segments_of_format_1_have_the_times_of_their_rows(void **state)
+{
+	assert_first_and_last_slots(*state, PART_OLD);
+}
+
+static void series_of_segments_in_memory_have_the_times_of_their_rows(void **state)
+{
+	assert_first_and_last_slots(*state, PART_DECODED);
 }
 
 static void series_have_their_attributes(void **state)
@@ -169,6 +187,8 @@ int main(void)
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, view_setup, view_teardown)
 	const struct CMUnitTest tests[] = {
 		VIEW_TEST(a_series_of_two_parts_is_one),
+		VIEW_TEST(series_of_segments_of_format_1_have_the_times_of_their_rows),
+		VIEW_TEST(series_of_segments_in_memory_have_the_times_of_their_rows),
 		VIEW_TEST(series_have_their_attributes),
 		VIEW_TEST(processes_and_hosts_are_shared),
 		VIEW_TEST(series_without_samples_in_the_range_are_left_out),

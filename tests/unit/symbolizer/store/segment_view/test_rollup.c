@@ -170,6 +170,71 @@ static void the_range_is_widened_to_rollups_without_samples(void **state)
 	(void)assert_sums_of_service(test, &query, widened);
 }
 
+/* The sum of the rows with slots in [from, to). */
+static uint64_t sum_of_rows(const struct view_test *test, uint64_t from, uint64_t to)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < test->all.count; i++)
+		if (test->all.items[i].slot >= from && test->all.items[i].slot < to)
+			sum += model_value(&test->all.items[i]);
+	return sum;
+}
+
+static void steps_are_sums_of_samples_where_samples_are_left(void **state)
+{
+	static const uint64_t step_slots[] = { SLOTS_PER_HOUR, SLOTS_PER_HOUR / 2, 6000 };
+	struct view_test *test = *state;
+
+	add_hours(test, SAMPLES_KEPT);
+	for (size_t i = 0; i < ARRAY_SIZE(step_slots); i++) {
+		struct store_sum_query query = whole_service(test, three_hours);
+		uint64_t range[2];
+		struct store_sums sums;
+
+		query.without_stacks = true;
+		query.step_slots = step_slots[i];
+		assert_ok(segment_view_sum(test->view, &query, &sums, range));
+		/* Only steps of an hour are read from the roll-ups of the first two hours. */
+		assert_true((sums.n_rows < 4000) == (step_slots[i] == SLOTS_PER_HOUR));
+		for (size_t k = 0; k < sums.count; k++) {
+			uint64_t from = FIRST_SLOT + sums.items[k].stack * step_slots[i];
+
+			assert_true(sums.items[k].value ==
+				    sum_of_rows(test, from, from + step_slots[i]));
+		}
+		store_sums_release(&sums);
+	}
+}
+
+static void an_hour_without_samples_is_divided_among_its_steps(void **state)
+{
+	/* From the middle of the first hour to the end of the second, which has a late sample. */
+	const uint64_t range[2] = { FIRST_SLOT + SLOTS_PER_HOUR / 2,
+				    FIRST_SLOT + 2 * SLOTS_PER_HOUR };
+	const uint64_t half_hour = SLOTS_PER_HOUR / 2;
+	struct view_test *test = *state;
+	uint64_t effective[2], steps[3] = {}, first, second;
+	struct store_sum_query query;
+	struct store_sums sums;
+
+	add_hours(test, SAMPLES_REMOVED);
+	query = whole_service(test, range);
+	query.without_stacks = true;
+	query.step_slots = half_hour;
+	first = sum_of_rows(test, FIRST_SLOT, FIRST_SLOT + SLOTS_PER_HOUR);
+	second = sum_of_rows(test, FIRST_SLOT + SLOTS_PER_HOUR, range[1]);
+	assert_ok(segment_view_sum(test->view, &query, &sums, effective));
+	assert_true(effective[0] == range[0] && effective[1] == range[1]);
+	assert_int_equal(sums.count, 3);
+	for (size_t i = 0; i < sums.count; i++)
+		steps[sums.items[i].stack] = sums.items[i].value;
+	/* Each series is divided, so each may be rounded. */
+	assert_in_range(steps[0], first / 2 - 100, first / 2 + 100);
+	assert_true(steps[1] + steps[2] == second);
+	store_sums_release(&sums);
+}
+
 static void a_part_of_the_series_of_a_rollup_has_other_stacks(void **state)
 {
 	const uint64_t range[2] = { FIRST_SLOT, FIRST_SLOT + SLOTS_PER_HOUR };
@@ -204,6 +269,8 @@ int main(void)
 		VIEW_TEST(a_rollup_is_read_instead_of_its_samples),
 		VIEW_TEST(samples_are_read_if_not_all_series_are_in_one_group),
 		VIEW_TEST(the_range_is_widened_to_rollups_without_samples),
+		VIEW_TEST(steps_are_sums_of_samples_where_samples_are_left),
+		VIEW_TEST(an_hour_without_samples_is_divided_among_its_steps),
 		VIEW_TEST(a_part_of_the_series_of_a_rollup_has_other_stacks),
 	};
 

@@ -41,15 +41,17 @@ static void assert_counts(struct view_test *test, const uint64_t range[2])
 	assert_true(services[0].first_slot < range[1] && services[0].last_slot >= range[0]);
 }
 
-static void processes_and_hosts_of_all_parts_are_counted_once(void **state)
+static void assert_all_counts(struct view_test *test, enum part_form form)
 {
 	static const uint64_t ranges[][2] = {
 		{ FIRST_SLOT, FIRST_SLOT + 2 * SLOTS_PER_HOUR },
 		{ FIRST_SLOT + 1000, FIRST_SLOT + 60000 },
 		{ FIRST_SLOT + SLOTS_PER_HOUR - 20000, FIRST_SLOT + SLOTS_PER_HOUR + 20000 },
 		{ FIRST_SLOT - 5, FIRST_SLOT },
+		/* A series may have rows before and after the range, and none in it. */
+		{ FIRST_SLOT + 100000, FIRST_SLOT + 100100 },
+		{ FIRST_SLOT + 100000, FIRST_SLOT + 110000 },
 	};
-	struct view_test *test = *state;
 	uint64_t random = 71;
 
 	for (unsigned int i = 0; i < 2; i++) {
@@ -58,11 +60,26 @@ static void processes_and_hosts_of_all_parts_are_counted_once(void **state)
 		struct model model = {};
 
 		model_add_random(&model, &random, 40, hour);
-		view_add_model(test, &model, PART_ENCODED, NULL);
+		view_add_model(test, &model, form, NULL);
 		vec_release(&model);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
 		assert_counts(test, ranges[i]);
+}
+
+static void processes_and_hosts_of_all_parts_are_counted_once(void **state)
+{
+	assert_all_counts(*state, PART_ENCODED);
+}
+
+static void those_of_segments_of_format_1_too(void **state)
+{
+	assert_all_counts(*state, PART_OLD);
+}
+
+static void those_of_segments_in_memory_too(void **state)
+{
+	assert_all_counts(*state, PART_DECODED);
 }
 
 static void each_service_and_event_type_is_listed(void **state)
@@ -131,6 +148,8 @@ int main(void)
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, view_setup, view_teardown)
 	const struct CMUnitTest tests[] = {
 		VIEW_TEST(processes_and_hosts_of_all_parts_are_counted_once),
+		VIEW_TEST(those_of_segments_of_format_1_too),
+		VIEW_TEST(those_of_segments_in_memory_too),
 		VIEW_TEST(each_service_and_event_type_is_listed),
 		VIEW_TEST(removed_samples_are_counted_by_their_rollup),
 	};

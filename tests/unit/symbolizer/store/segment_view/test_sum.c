@@ -47,6 +47,30 @@ static void sums_equal_those_of_the_rows(void **state)
 	}
 }
 
+static void sums_of_steps_equal_those_of_the_rows(void **state)
+{
+	static const struct {
+		uint64_t range[2], step_slots;
+	} cases[] = {
+		{ { FIRST_SLOT, FIRST_SLOT + 3 * SLOTS_PER_HOUR }, 6000 },
+		{ { FIRST_SLOT + 1234, FIRST_SLOT + 90001 }, 7 },
+		{ { FIRST_SLOT - 10, FIRST_SLOT + SLOTS_PER_HOUR + 1 }, 10 * SLOTS_PER_HOUR },
+		{ { FIRST_SLOT + 500, FIRST_SLOT + 600 }, 1 },
+	};
+	struct view_test *test = *state;
+
+	add_hours(test, 6);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct store_sum_query query;
+
+		view_select(test, cases[i].range);
+		query = sum_query(test, cases[i].range);
+		query.without_stacks = true;
+		query.step_slots = cases[i].step_slots;
+		assert_view_sums(test, &query);
+	}
+}
+
 static void only_the_last_values_of_a_stack_count(void **state)
 {
 	static const uint64_t ranges[][2] = {
@@ -164,11 +188,17 @@ static void a_budget_bounds_the_memory(void **state)
 	};
 	const struct store_series_query query = {};
 	const uint64_t hour[2] = { FIRST_SLOT, FIRST_SLOT + SLOTS_PER_HOUR };
+	struct store_sum_series selected;
+	const struct store_sum_query sum = {
+		.series = &selected, .n_series = 1, .from_slot = hour[0], .to_slot = hour[1]
+	};
 	struct segment_view *view;
 	struct store_series *series;
+	struct store_sums sums;
 	struct segment segment;
 	struct model model = {};
 	uint64_t random = 5;
+	uint64_t range[2];
 	size_t count;
 
 	model_add_random(&model, &random, 20000, hour);
@@ -178,7 +208,11 @@ static void a_budget_bounds_the_memory(void **state)
 				   &(struct segment_part){ .bytes = encode(&segment, test->arena),
 							   .first_slot = hour[0],
 							   .end_slot = hour[1] }));
-	assert_errno(segment_view_find_series(view, &query, test->arena, &series, &count), -ENOMEM);
+	/* Series are found without the rows, which do not fit. */
+	assert_ok(segment_view_find_series(view, &query, test->arena, &series, &count));
+	assert_int_equal(count, 3 * 5 * 3);
+	selected = (struct store_sum_series){ .id = series[0].id, .factor = 1 };
+	assert_errno(segment_view_sum(view, &sum, &sums, range), -ENOMEM);
 	(void)segment_view_free(view);
 	assert_int_equal(budget.used_bytes, 0);
 	vec_release(&model);
@@ -189,6 +223,7 @@ int main(void)
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, view_setup, view_teardown)
 	const struct CMUnitTest tests[] = {
 		VIEW_TEST(sums_equal_those_of_the_rows),
+		VIEW_TEST(sums_of_steps_equal_those_of_the_rows),
 		VIEW_TEST(only_the_last_values_of_a_stack_count),
 		VIEW_TEST(rows_of_the_newest_slot_are_added_and_zero_closes),
 		VIEW_TEST(values_above_max_items_are_kept_as_other_stacks),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/segment_view/view_fixture.h"
 
+#include "symbolizer/store/segment/segment_layout.h"
+
 #include <inttypes.h>
 
 int view_setup(void **state)
@@ -39,6 +41,18 @@ struct bytes_view encode(const struct segment *segment, struct arena *arena)
 	return (struct bytes_view){ copy, bytes.size };
 }
 
+/* As earlier versions encoded a segment of samples: the byte of the format has no checksum. */
+static struct bytes_view encode_format_1(const struct segment *segment, struct arena *arena)
+{
+	struct segment old = *segment;
+	struct bytes_view bytes;
+
+	old.count[SEGMENT_TOTAL] = 0;
+	bytes = encode(&old, arena);
+	((uint8_t *)(uintptr_t)bytes.data)[SEGMENT_MAGIC_BYTES] = 1;
+	return bytes;
+}
+
 void view_add_segment(struct view_test *test, const struct segment *segment,
 		      const struct segment_part *part)
 {
@@ -65,6 +79,8 @@ void view_add_model(struct view_test *test, const struct model *model, enum part
 	part.decoded = form == PART_DECODED ? segment : NULL;
 	if (form == PART_ENCODED)
 		part.bytes = encode(segment, test->arena);
+	if (form == PART_OLD)
+		part.bytes = encode_format_1(segment, test->arena);
 	assert_ok(segment_view_add(test->view, &part));
 }
 
@@ -154,11 +170,18 @@ struct expected {
 	uint64_t n_rows, marked_value;
 };
 
+/* Of a sum by steps: the number of the step. */
+static uint64_t expected_stack_key(const struct store_sum_query *query, const struct model_row *row)
+{
+	if (query->step_slots)
+		return (row->slot - query->from_slot) / query->step_slots;
+	return query->without_stacks ? 0 : model_stack_key(row);
+}
+
 static void add_expected(struct expected *expected, const struct store_sum_query *query,
 			 const struct model_row *row)
 {
-	const struct expected_key key = { row->process,
-					  query->without_stacks ? 0 : model_stack_key(row) };
+	const struct expected_key key = { row->process, expected_stack_key(query, row) };
 	const bool only_last = query->policy == STORE_SUM_LAST;
 	struct expected_sum *sum;
 
@@ -192,7 +215,10 @@ void assert_view_sums(const struct view_test *test, const struct store_sum_query
 	assert_int_equal(sums.count, hash_table_count(expected.sums));
 	for (size_t i = 0; i < sums.count; i++) {
 		const struct store_sum *item = &sums.items[i];
-		const struct expected_key key = { item->group, view_stack_key(test, item->stack) };
+		const struct expected_key key = {
+			item->group,
+			query->step_slots ? item->stack : view_stack_key(test, item->stack),
+		};
 		const struct expected_sum *sum = hash_table_find(expected.sums, &key);
 
 		assert_non_null(sum);

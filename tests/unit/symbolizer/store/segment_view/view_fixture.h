@@ -36,6 +36,7 @@ int view_teardown(void **state);
 
 enum part_form {
 	PART_ENCODED,
+	PART_OLD,     /* encoded in format 1 */
 	PART_DECODED, /* the view gets the tables, as of a segment in memory */
 };
 

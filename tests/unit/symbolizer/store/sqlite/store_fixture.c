@@ -20,7 +20,7 @@ void advance_clock(struct store *store, struct test_clock *clock, uint64_t wall_
 		size_t removed;
 
 		clock->wall_ns = MIN(wall_ns, clock->wall_ns + 12 * 3600 * NSEC_PER_SEC);
-		assert_ok(sqlite_store_retain(store, &removed));
+		assert_ok(store_retain(store, &removed));
 	}
 }
 

@@ -30,7 +30,7 @@ static void days_are_listed_in_order_with_their_wal(void **state)
 	make_file(fd, "hearth.db", 256 * KIB);
 	make_file(fd, "debuginfo.db", 256 * KIB);
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(day_files_list(fd, arena, &files, &n_files));
+	assert_ok(day_samples_list(fd, arena, &files, &n_files));
 	assert_int_equal(n_files, 2);
 	day_file_name(files[0].day, name);
 	assert_string_equal(name, "samples-2026-01-01.db");
@@ -40,11 +40,11 @@ static void days_are_listed_in_order_with_their_wal(void **state)
 	assert_in_range(files[1].bytes, 192 * KIB, 224 * KIB);
 	assert_in_range(store_files_bytes(fd), 512 * KIB, 576 * KIB);
 
-	assert_ok(day_file_remove(fd, files[1].day));
+	assert_ok(day_samples_remove(fd, files[1].day));
 	assert_in_range(store_files_bytes(fd), 320 * KIB, 352 * KIB);
 	assert_errno(faccessat(fd, "samples-2026-01-03.db-wal", F_OK, 0) < 0 ? -errno : 0, -ENOENT);
 	/* The folder is read from its begin each time. */
-	assert_ok(day_files_list(fd, arena, &files, &n_files));
+	assert_ok(day_samples_list(fd, arena, &files, &n_files));
 	assert_int_equal(n_files, 1);
 }
 

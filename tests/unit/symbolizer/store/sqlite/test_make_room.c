@@ -35,7 +35,7 @@ static uint64_t folder_bytes(const char *folder, size_t *ret_days)
 
 	assert_true(fd >= 0);
 	assert_ok(arena_new(MIB, &arena));
-	assert_ok(day_files_list(fd, arena, &files, ret_days));
+	assert_ok(day_samples_list(fd, arena, &files, ret_days));
 	return store_files_bytes(fd);
 }
 

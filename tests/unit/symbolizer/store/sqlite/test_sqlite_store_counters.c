@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The limit of counter names, and files of format 1. */
+
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #include <sqlite3.h>
@@ -8,14 +10,12 @@
 #include "symbolizer/ingest/batch_checks.h"
 #include "symbolizer/store/sqlite/counter_names.h"
 
-static const char *const names[] = { "samples_total{}", "stacks_cut_total{",
-				     STORE_COUNTERS_LEFT_OUT };
+static const char *const names[] = { "samples_total{}", STORE_COUNTERS_LEFT_OUT };
 
-enum { SAMPLES, CUT, LEFT_OUT };
+enum { SAMPLES, LEFT_OUT };
 
 struct counted {
 	uint64_t sums[ARRAY_SIZE(names)];
-	uint64_t covered_ns, sequences;
 	int64_t last_delay_ms;
 	size_t n_batches;
 };
@@ -27,8 +27,6 @@ static int add_batch(void *arg, const struct store_batch_counters *batch)
 	assert_int_equal(batch->host_index, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		counted->sums[i] += batch->values[i];
-	counted->covered_ns += batch->closed_wall_ns - batch->opened_wall_ns;
-	counted->sequences += batch->sequence;
 	counted->last_delay_ms = batch->delay_ms;
 	counted->n_batches++;
 	return 0;
@@ -62,106 +60,6 @@ static void write_counted(struct store *store, uint64_t epoch, uint64_t sequence
 
 	batch_builder_counter(builder, "samples_total{}", value);
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
-}
-
-/*
- * The batches have two epochs (runs of the agent), three minutes and two days. The counter of each
- * batch is another power of ten, so a sum shows which batches were counted.
- */
-static void the_newest_minutes_of_all_days_and_epochs_are_counted(void **state)
-{
-	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
-	struct test_clock clock = test_clock_at(midnight);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	const uint64_t from = NOON, to = midnight + 3600 * NSEC_PER_SEC;
-
-	write_counted(store, EPOCH, 1, midnight - 70 * NSEC_PER_SEC, 1);
-	write_counted(store, EPOCH, 2, midnight - 50 * NSEC_PER_SEC, 10);
-	write_counted(store, EPOCH, 3, midnight + 10 * NSEC_PER_SEC, 100);
-	write_counted(store, EPOCH + 1, 1, midnight + 30 * NSEC_PER_SEC, 1000);
-	write_counted(store, EPOCH + 1, 2, midnight + 70 * NSEC_PER_SEC, 10000);
-	assert_int_equal(count_newest(store, from, to, 1).sums[SAMPLES], 10000);
-	assert_int_equal(count_newest(store, from, to, 2).sums[SAMPLES], 11000);
-	assert_int_equal(count_newest(store, from, to, 3).sums[SAMPLES], 11100);
-	assert_int_equal(count_newest(store, from, to, 4).sums[SAMPLES], 11110);
-	assert_int_equal(count_newest(store, from, to, 9).sums[SAMPLES], 11111);
-	assert_int_equal(count_newest(store, from, to, 9).sequences, 1 + 2 + 3 + 1 + 2);
-}
-
-/* A loss in such a batch may have happened in the range. */
-static void a_batch_that_overlaps_the_range_is_counted(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-
-	for (uint64_t i = 1; i <= 3; i++)
-		write_counted(store, EPOCH, i, NOON + 5 * i * NSEC_PER_SEC, i);
-	assert_int_equal(count_newest(store, NOON + 6 * NSEC_PER_SEC, NOON + 7 * NSEC_PER_SEC, 9)
-				 .sums[SAMPLES],
-			 2);
-	assert_int_equal(count_newest(store, NOON + 5 * NSEC_PER_SEC, NOON + 15 * NSEC_PER_SEC, 9)
-				 .sums[SAMPLES],
-			 5);
-	assert_int_equal(count_newest(store, NOON + 15 * NSEC_PER_SEC, NOON + 60 * NSEC_PER_SEC, 9)
-				 .n_batches,
-			 0);
-}
-
-static void a_batch_over_midnight_is_counted_once(void **state)
-{
-	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
-	struct test_clock clock = test_clock_at(midnight);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct counted counted;
-
-	write_counted(store, EPOCH, 1, midnight + 2 * NSEC_PER_SEC, 7);
-	counted = count_newest(store, NOON, midnight + 60 * NSEC_PER_SEC, 9);
-	assert_int_equal(counted.n_batches, 1);
-	assert_int_equal(counted.sums[SAMPLES], 7);
-	assert_int_equal(counted.covered_ns, 5 * NSEC_PER_SEC);
-}
-
-static void counters_with_names_that_begin_alike_are_summed(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON + 6 * NSEC_PER_SEC);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder = batch_at(1, NOON + 5 * NSEC_PER_SEC, true);
-	struct counted counted;
-
-	batch_builder_counter(builder, "stacks_cut_total{reason=\"depth\"}", 5);
-	batch_builder_counter(builder, "unknown_to_the_query_total{}", 100);
-	batch_builder_counter(builder, "stacks_cut_total{reason=\"bad-frame\"}", 7);
-	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	counted = count_newest(store, NOON, NOON + 60 * NSEC_PER_SEC, 9);
-	assert_int_equal(counted.sums[CUT], 12);
-	assert_int_equal(counted.sums[SAMPLES], 0);
-	assert_int_equal(counted.last_delay_ms, 1000);
-}
-
-/* An agent with a short interval has more batches in a minute than fit into one row. */
-static void a_minute_of_many_batches_is_read_completely(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	char name[COUNTER_NAME_MAX_BYTES];
-	struct counted counted;
-
-	for (uint64_t i = 1; i <= 100; i++) {
-		uint64_t closed_ns = NOON + i * NSEC_PER_SEC / 2;
-		struct batch_builder *builder =
-			batch_builder_new(1, EPOCH, i, closed_ns - NSEC_PER_SEC / 2, closed_ns);
-
-		batch_builder_counter(builder, "samples_total{}", i);
-		for (int k = 0; k < 30; k++) {
-			(void)snprintf(name, sizeof(name), "other_%d_total{}", k);
-			batch_builder_counter(builder, name, 1000000);
-		}
-		assert_int_equal(write_batch(store, builder), STORE_STORED);
-	}
-	counted = count_newest(store, NOON, NOON + 60 * NSEC_PER_SEC, 1000);
-	assert_int_equal(counted.n_batches, 100);
-	assert_int_equal(counted.sums[SAMPLES], 5050);
-	assert_int_equal(counted.covered_ns, 50 * NSEC_PER_SEC);
 }
 
 static int count_rows(const char *folder, const char *sql)
@@ -255,17 +153,6 @@ static void counters_of_files_of_format_1_are_read_before_and_after_conversion(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			the_newest_minutes_of_all_days_and_epochs_are_counted, temp_folder_setup,
-			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_batch_that_overlaps_the_range_is_counted,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_batch_over_midnight_is_counted_once,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(counters_with_names_that_begin_alike_are_summed,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_minute_of_many_batches_is_read_completely,
-						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(
 			names_beyond_the_limit_of_a_tenant_are_left_out_and_counted,
 			temp_folder_setup, temp_folder_teardown),

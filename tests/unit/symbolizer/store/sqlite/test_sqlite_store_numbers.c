@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of agents: they survive restarts of the server, are requested if the server lacks
- * them, and are removed eight days after the last batch of the epoch.
+ * Limits of the numbers of agents: how many new stacks an hour allows, and the removal of an epoch
+ * eight days after its last batch.
  */
 
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
@@ -9,47 +9,6 @@
 #include <sqlite3.h>
 
 #include "symbolizer/store/sqlite/sqlite_store_private.h"
-
-static void acknowledged_numbers_survive_a_restart(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	struct store *store = open_store(*state, &clock);
-
-	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	(void)store_free(store);
-	for (uint64_t i = 2; i < 5; i++) {
-		store = open_store(*state, &clock);
-		assert_int_equal(write_batch(store, batch_at(i, NOON + i * NSEC_PER_SEC, false)),
-				 STORE_STORED);
-		assert_totals(store, 0, 0, 3 * i, 7 * i);
-		(void)store_free(store);
-	}
-}
-
-static void a_server_with_an_empty_store_requests_all_numbers(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct store_missing missing;
-	struct store_stats stats;
-
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	assert_int_equal(
-		write_batch_in(store, "default", batch_at(7, NOON, false), arena, &missing),
-		STORE_NEEDS_NUMBERS);
-	assert_int_equal(missing.n_series, 1);
-	assert_int_equal(missing.series[0], 1);
-	assert_int_equal(missing.n_stacks, 2);
-	assert_int_equal(missing.stacks[0] + missing.stacks[1], 3);
-	assert_int_equal(missing.n_processes, 0);
-	assert_int_equal(missing.n_executables, 0);
-	assert_ok(store_stats(store, &stats));
-	assert_int_equal(stats.n_batches, 0);
-	/* The same batch, with the missing definitions. */
-	assert_int_equal(write_batch(store, batch_at(7, NOON, true)), STORE_STORED);
-	assert_totals(store, 0, 0, 3, 7);
-}
 
 /* The batch needs three new nodes of the tree of stacks, and the agent has two left. */
 static void an_agent_waits_after_too_many_new_stacks_within_an_hour(void **state)
@@ -76,73 +35,6 @@ static void an_agent_waits_after_too_many_new_stacks_within_an_hour(void **state
 	/* Known stacks need no new nodes. */
 	node_budget_spend(budget, &agent, NODE_BUDGET_PER_HOUR - 3, clock.wall_ns);
 	assert_int_equal(write_batch(store, batch_at(2, NOON, true)), STORE_STORED);
-}
-
-static void unknown_numbers_in_definitions_are_requested(void **state)
-{
-	const struct batch_frame frames[] = { { FRAME_NATIVE, 30, 1 }, { FRAME_KERNEL, 31, 2 } };
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder = batch_builder_new(1, EPOCH, 1, NOON, NOON + NSEC_PER_SEC);
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct store_missing missing;
-
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	batch_builder_process(builder, 1, 1, 1, "p", 32);
-	batch_builder_path(builder, 33, "/lib/x");
-	batch_builder_series(builder, 1, 1, 1, "t", EVENT_ON_CPU, 1);
-	batch_builder_series(builder, 2, 40, 1, "t", EVENT_ON_CPU, 1);
-	batch_builder_stack(builder, 1, STACK_CUT_NONE, frames, 2);
-	batch_builder_row(builder, 1, 1, NOON, 1);
-	assert_int_equal(write_batch_in(store, "default", builder, arena, &missing),
-			 STORE_NEEDS_NUMBERS);
-	assert_int_equal(missing.n_executables, 4);
-	assert_int_equal(missing.n_processes, 1);
-	assert_int_equal(missing.processes[0], 40);
-	assert_int_equal(missing.n_series, 0);
-	assert_int_equal(missing.n_stacks, 0);
-}
-
-static void numbers_with_empty_definitions_are_not_requested_again(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder;
-
-	/* The agent no longer has stack 2 and series 5. */
-	builder = batch_at(1, NOON, true);
-	batch_builder_stack(builder, 3, STACK_CUT_NONE, NULL, 0);
-	batch_builder_series(builder, 5, 0, 0, "", EVENT_NONE, 0);
-	batch_builder_row(builder, 1, 3, NOON - NSEC_PER_SEC, 16);
-	batch_builder_row(builder, 5, 1, NOON - NSEC_PER_SEC, 32);
-	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_totals(store, 0, 0, 4, 23);
-	(void)store_free(store);
-	/* Both numbers are known afterwards. */
-	store = open_store(*state, &clock);
-	builder = batch_builder_new(1, EPOCH, 2, NOON, NOON + NSEC_PER_SEC);
-	batch_builder_row(builder, 5, 3, NOON, 1);
-	batch_builder_row(builder, 1, 3, NOON, 64);
-	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_totals(store, 0, 0, 5, 87);
-	(void)store_free(store);
-}
-
-static void numbers_of_two_epochs_are_distinct(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct batch_builder *builder =
-		batch_builder_new(1, EPOCH + 1, 1, NOON, NOON + NSEC_PER_SEC);
-	struct store_missing missing;
-
-	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
-	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	batch_builder_row(builder, 1, 0, NOON, 1);
-	assert_int_equal(write_batch_in(store, "default", builder, arena, &missing),
-			 STORE_NEEDS_NUMBERS);
-	assert_int_equal(missing.n_series, 1);
 }
 
 static void numbers_of_old_epochs_are_removed(void **state)
@@ -211,82 +103,15 @@ static void old_epochs_are_removed_a_few_per_batch(void **state)
 	}
 }
 
-static void the_executables_of_an_epoch_are_listed(void **state)
-{
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder = batch_at(1, NOON, true);
-	const struct hash128 agent = { .bytes = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-						  1 } };
-	struct executable_id second = test_build_id(2);
-	scoped(arena_freep) struct arena *arena = NULL;
-	struct store_executable *executables;
-	size_t count;
-
-	assert_ok(arena_new(MIB, &arena));
-	batch_builder_executable(builder, 2, &second, "libc.so.6", ROLE_USER);
-	batch_builder_executable(builder, 3, NULL, "memory", ROLE_USER);
-	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_ok(store_agent_executables(store, "default", &agent, EPOCH, 10, arena, &executables,
-					  &count));
-	assert_int_equal(count, 2);
-	assert_string_equal(executables[0].name, "libc.so.6");
-	assert_ok(store_agent_executables(store, "default", &agent, EPOCH, 1, arena, &executables,
-					  &count));
-	assert_int_equal(count, 1);
-	assert_ok(store_agent_executables(store, "other", &agent, EPOCH, 10, arena, &executables,
-					  &count));
-	assert_int_equal(count, 0);
-}
-
-static void thousands_of_numbers_are_right_with_and_without_the_cache(void **state)
-{
-	enum { N_STACKS = 20000 };
-	struct test_clock clock = test_clock_at(NOON);
-	struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder = batch_at(1, NOON, true);
-	struct store_stats stats;
-
-	for (uint32_t i = 0; i < N_STACKS; i++) {
-		const struct batch_frame frames[] = { { FRAME_NATIVE, 1, i * 16 },
-						      { FRAME_NATIVE, 1, 0x900000 + i % 100 },
-						      { FRAME_NATIVE, 1, 0x1000 } };
-
-		batch_builder_stack(builder, 10 + i, STACK_CUT_NONE, frames, 3);
-		batch_builder_row(builder, 1, 10 + i, NOON - NSEC_PER_SEC, 1);
-	}
-	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_ok(store_stats(store, &stats));
-	assert_int_equal(stats.n_stacks, N_STACKS + 2);
-	for (uint64_t round = 2; round < 4; round++) {
-		builder = batch_builder_new(1, EPOCH, round, NOON, NOON + NSEC_PER_SEC);
-		for (uint32_t i = 0; i < N_STACKS; i += 7)
-			batch_builder_row(builder, 1, 10 + i, NOON, 1);
-		assert_int_equal(write_batch(store, builder), STORE_STORED);
-		(void)store_free(store);
-		store = open_store(*state, &clock);
-	}
-	assert_totals(store, 0, 0, 3 + N_STACKS + 2 * (N_STACKS / 7 + 1),
-		      7 + N_STACKS + 2 * (N_STACKS / 7 + 1));
-	(void)store_free(store);
-}
-
 #define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(acknowledged_numbers_survive_a_restart),
-		in_folder(a_server_with_an_empty_store_requests_all_numbers),
 		in_folder(an_agent_waits_after_too_many_new_stacks_within_an_hour),
-		in_folder(unknown_numbers_in_definitions_are_requested),
-		in_folder(numbers_with_empty_definitions_are_not_requested_again),
-		in_folder(numbers_of_two_epochs_are_distinct),
 		in_folder(numbers_of_old_epochs_are_removed),
 		in_folder(old_epochs_are_removed_a_few_per_batch),
-		in_folder(the_executables_of_an_epoch_are_listed),
-		in_folder(thousands_of_numbers_are_right_with_and_without_the_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,50 +35,6 @@ static void an_open_view_does_not_delay_retention(void **state)
 	assert_int_equal(count_series(view), 0);
 }
 
-static void more_views_than_readers_can_be_open(void **state)
-{
-	enum { N_VIEWS = 100 };
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct store_view *views[N_VIEWS];
-
-	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	for (size_t i = 0; i < N_VIEWS; i++) {
-		views[i] = open_view(store, i % 2 ? "other" : "default");
-		assert_int_equal(count_series(views[i]), i % 2 ? 0 : 1);
-	}
-	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	for (size_t i = 0; i < N_VIEWS; i++) {
-		assert_int_equal(count_series(views[i]), i % 2 ? 0 : 1);
-		assert_null(store_view_close(views[i]));
-	}
-}
-
-static void a_sum_is_taken_from_the_memory_of_its_view(void **state)
-{
-	const struct store_sum_query query = {
-		.series = &(struct store_sum_series){ .id = 1, .factor = 1 },
-		.n_series = 1,
-		.to_slot = UINT64_MAX,
-	};
-	struct test_clock clock = test_clock_at(NOON);
-	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct memory_budget budget = { .limit_bytes = MIB };
-	const struct store_view_options options = { .tenant = "default", .memory = &budget };
-	scoped(store_view_closep) struct store_view *view = NULL;
-	struct store_sums sums;
-
-	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	assert_ok(store_view_open(store, &options, &view));
-	assert_ok(store_sum(view, &query, &sums));
-	assert_true(budget.used_bytes > 0);
-	store_sums_release(&sums);
-	assert_int_equal(budget.used_bytes, 0);
-	budget.limit_bytes = 1;
-	assert_errno(store_sum(view, &query, &sums), -ENOMEM);
-	assert_int_equal(budget.used_bytes, 0);
-}
-
 /* Writes @count processes, each with executables 1 and 2. */
 static void write_processes(struct store *store, uint32_t count)
 {
@@ -152,8 +108,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(an_open_view_does_not_delay_retention),
-		in_folder(more_views_than_readers_can_be_open),
-		in_folder(a_sum_is_taken_from_the_memory_of_its_view),
 		in_folder(paths_of_a_process_are_read_with_one_statement),
 	};
 

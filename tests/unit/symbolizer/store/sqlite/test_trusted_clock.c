@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
-#include "symbolizer/store/sqlite/trusted_clock.h"
+#include "symbolizer/store/data_folder/trusted_clock.h"
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS  (24 * HOUR_NS)

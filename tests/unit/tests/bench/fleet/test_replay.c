@@ -47,18 +47,36 @@ static struct replay_host host_of(const struct replayed *replayed, uint32_t inde
 	return host;
 }
 
-static struct batch decode(struct replayed *replayed, const struct replay_host *host, uint64_t lap,
-			   const Hearth__V1__Batch *message)
+static struct batch decode_replay(struct replayed *replayed, const struct replay *replay,
+				  const Hearth__V1__Batch *message)
 {
-	const struct replay replay = { .capture = replayed->capture, .host = host, .lap = lap };
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
 	char reason[DECODE_MESSAGE_SIZE];
 	struct batch batch;
 
-	assert_ok(replay_encode(&replay, message, 42, replayed->scratch, &body));
+	assert_ok(replay_encode(replay, message, 42, replayed->scratch, &body));
 	if (batch_decode(bytes_view_of(&body), replayed->arena, &batch, reason) < 0)
 		fail_msg("%s", reason);
 	return batch;
+}
+
+static struct batch decode(struct replayed *replayed, const struct replay_host *host, uint64_t lap,
+			   const Hearth__V1__Batch *message)
+{
+	const struct replay replay = { .capture = replayed->capture, .host = host, .lap = lap };
+
+	return decode_replay(replayed, &replay, message);
+}
+
+/* A batch with all definitions of the captured one. */
+static struct batch decode_complete(struct replayed *replayed, const struct replay_host *host,
+				    uint64_t lap, size_t index)
+{
+	const struct replay replay = {
+		.capture = replayed->capture, .host = host, .lap = lap, .keeps_definitions = true
+	};
+
+	return decode_replay(replayed, &replay, replayed->capture->batches[index].message);
 }
 
 static struct batch decode_batch(struct replayed *replayed, const struct replay_host *host,
@@ -84,7 +102,7 @@ static void a_replayed_batch_has_the_rows_of_the_captured_one_at_its_own_time(vo
 
 	for (size_t index = 0; index < 2; index++) {
 		const struct batch *before = &replayed->capture->batches[index].batch;
-		struct batch after = decode_batch(replayed, &host, 3, index);
+		struct batch after = decode_complete(replayed, &host, 3, index);
 		uint64_t moved_ns = after.closed_wall_ns - before->closed_wall_ns;
 
 		assert_int_equal(after.n_rows, before->n_rows);
@@ -134,8 +152,8 @@ static void threads_and_children_stay_with_their_process(void **state)
 
 	for (uint32_t index = 0; index < 200; index++) {
 		const struct replay_host host = host_of(replayed, index);
-		struct batch first = decode_batch(replayed, &host, 5, 0);
-		struct batch second = decode_batch(replayed, &host, 5, 1);
+		struct batch first = decode_complete(replayed, &host, 5, 0);
+		struct batch second = decode_complete(replayed, &host, 5, 1);
 
 		assert_int_equal(first.series[0].tid, first.processes[0].pid);
 		assert_int_equal(first.series[1].tid, first.processes[1].pid);
@@ -151,7 +169,7 @@ static void only_processes_that_started_in_the_capture_are_new_in_a_lap(void **s
 	struct replayed *replayed = *state;
 	const struct replay_host host = host_of(replayed, 1);
 	struct batch a = decode_batch(replayed, &host, 0, 0);
-	struct batch b = decode_batch(replayed, &host, 1, 0);
+	struct batch b = decode_complete(replayed, &host, 1, 0);
 
 	assert_int_equal(a.processes[0].pid, b.processes[0].pid);
 	assert_int_equal(a.processes[0].start_time_ns, b.processes[0].start_time_ns);
@@ -160,7 +178,26 @@ static void only_processes_that_started_in_the_capture_are_new_in_a_lap(void **s
 			 replay_lap_ns(replayed->capture));
 }
 
-static void a_lap_begins_a_slot_or_less_after_the_one_before_and_is_another_epoch(void **state)
+static void a_later_lap_defines_only_new_processes_and_their_series(void **state)
+{
+	struct replayed *replayed = *state;
+	const struct replay_host host = host_of(replayed, 1);
+	struct batch a = decode_complete(replayed, &host, 1, 0);
+	struct batch b = decode_batch(replayed, &host, 1, 0);
+
+	assert_int_equal(b.n_rows, a.n_rows);
+	assert_int_equal(b.n_stacks + b.n_executables + b.n_code_objects, 0);
+	assert_int_equal(b.n_processes, 1);
+	assert_int_equal(b.processes[0].number, 2);
+	assert_int_equal(b.processes[0].pid, a.processes[1].pid);
+	assert_string_equal(b.processes[0].name, "tool");
+	assert_string_equal(b.processes[0].executable_path, "/bin/tool");
+	assert_int_equal(b.n_series, 1);
+	assert_int_equal(b.series[0].number, 3);
+	assert_string_equal(b.series[0].thread_name, a.series[1].thread_name);
+}
+
+static void a_lap_begins_a_slot_or_less_after_the_one_before_in_the_same_epoch(void **state)
 {
 	struct replayed *replayed = *state;
 	const struct replay_host host = host_of(replayed, 1);
@@ -168,7 +205,7 @@ static void a_lap_begins_a_slot_or_less_after_the_one_before_and_is_another_epoc
 	struct batch next = decode_batch(replayed, &host, 1, 0);
 
 	assert_in_range(next.opened_wall_ns - last.closed_wall_ns, 0, SLOT_NS);
-	assert_true(next.epoch > last.epoch);
+	assert_int_equal(next.epoch, last.epoch);
 	assert_memory_equal(&next.agent_id, &last.agent_id, sizeof(next.agent_id));
 }
 
@@ -188,7 +225,7 @@ static void the_chosen_share_of_user_executables_is_the_hosts_own(void **state)
 	assert_false(executable_id_equal(&a.executables[1].id, &captured->executables[1].id));
 	assert_false(executable_id_equal(&a.executables[1].id, &b.executables[1].id));
 	/* In later batches of the same host, the executable has the same identity. */
-	b = decode_batch(replayed, &host, 9, 0);
+	b = decode_complete(replayed, &host, 9, 0);
 	assert_true(executable_id_equal(&a.executables[1].id, &b.executables[1].id));
 }
 
@@ -196,11 +233,11 @@ static void encoding_leaves_the_capture_unchanged(void **state)
 {
 	struct replayed *replayed = *state;
 	const struct replay_host host = host_of(replayed, 3);
-	struct batch a = decode_batch(replayed, &host, 2, 0);
+	struct batch a = decode_complete(replayed, &host, 2, 0);
 	struct batch b;
 
 	(void)decode_batch(replayed, &host, 8, 0);
-	b = decode_batch(replayed, &host, 2, 0);
+	b = decode_complete(replayed, &host, 2, 0);
 	assert_int_equal(a.rows[0].slot, b.rows[0].slot);
 	assert_int_equal(a.processes[1].pid, b.processes[1].pid);
 	assert_int_equal(a.closed_wall_ns, b.closed_wall_ns);
@@ -292,7 +329,8 @@ int main(void)
 		replay_test(hosts_differ_in_everything_that_identifies_a_host),
 		replay_test(threads_and_children_stay_with_their_process),
 		replay_test(only_processes_that_started_in_the_capture_are_new_in_a_lap),
-		replay_test(a_lap_begins_a_slot_or_less_after_the_one_before_and_is_another_epoch),
+		replay_test(a_later_lap_defines_only_new_processes_and_their_series),
+		replay_test(a_lap_begins_a_slot_or_less_after_the_one_before_in_the_same_epoch),
 		replay_test(the_chosen_share_of_user_executables_is_the_hosts_own),
 		replay_test(encoding_leaves_the_capture_unchanged),
 		replay_test(definitions_are_the_last_ones_before_a_place_of_the_capture),

@@ -114,7 +114,7 @@ static void an_agent_that_the_server_forgot_sends_its_batch_at_once(void **state
 	end(&talk);
 }
 
-static void batches_follow_in_order_and_a_lap_is_a_new_epoch(void **state)
+static void batches_follow_in_order_also_in_the_next_lap(void **state)
 {
 	struct conversation talk = {};
 	uint64_t epoch, due_ns = DUE_NS;
@@ -131,8 +131,10 @@ static void batches_follow_in_order_and_a_lap_is_a_new_epoch(void **state)
 	assert_int_equal(talk.batch.epoch, epoch);
 	assert_int_equal(acknowledge(&talk), AGENT_ACKNOWLEDGED);
 	receive(&talk);
-	assert_int_equal(talk.batch.sequence, 1);
-	assert_true(talk.batch.epoch > epoch);
+	assert_int_equal(talk.batch.sequence, 3);
+	assert_int_equal(talk.batch.epoch, epoch);
+	assert_int_equal(talk.batch.n_rows, 3);
+	assert_int_equal(talk.batch.n_stacks, 0);
 	assert_int_equal(talk.agent.sums[EVENT_ON_CPU], 9 * SMALL_PERIOD_NS);
 	assert_int_equal(talk.agent.sums[EVENT_OFF_CPU], 7500);
 	assert_int_equal(talk.agent.n_acknowledged, 2);
@@ -162,6 +164,32 @@ static void unknown_numbers_are_defined_before_the_same_batch_is_sent_again(void
 	assert_int_equal(talk.batch.sequence, 2);
 	assert_int_equal(talk.agent.n_acknowledged, 0);
 	assert_int_equal(acknowledge(&talk), AGENT_ACKNOWLEDGED);
+	end(&talk);
+}
+
+static void a_server_that_lost_an_epoch_gets_its_definitions_in_a_later_lap_too(void **state)
+{
+	Hearth__V1__BatchAnswer message = HEARTH__V1__BATCH_ANSWER__INIT;
+	struct conversation talk = {};
+
+	(void)state;
+	begin(&talk, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		receive(&talk);
+		assert_int_equal(acknowledge(&talk), AGENT_ACKNOWLEDGED);
+	}
+	receive(&talk);
+	message.epoch = talk.batch.epoch;
+	/* The capture defines stack 3 and series 2 in its second batch. */
+	message.unknown_stacks = (uint32_t[]){ 1, 3 };
+	message.n_unknown_stacks = 2;
+	message.unknown_series = (uint32_t[]){ 2 };
+	message.n_unknown_series = 1;
+	assert_int_equal(answer(&talk, &message), AGENT_UNKNOWN);
+	receive(&talk);
+	assert_int_equal(talk.batch.n_stacks, 2);
+	assert_int_equal(talk.batch.n_series, 1);
+	assert_string_equal(talk.batch.series[0].thread_name, "worker");
 	end(&talk);
 }
 
@@ -234,8 +262,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_that_starts_late_first_sends_the_definitions_before),
 		cmocka_unit_test(an_agent_that_the_server_forgot_sends_its_batch_at_once),
-		cmocka_unit_test(batches_follow_in_order_and_a_lap_is_a_new_epoch),
+		cmocka_unit_test(batches_follow_in_order_also_in_the_next_lap),
 		cmocka_unit_test(unknown_numbers_are_defined_before_the_same_batch_is_sent_again),
+		cmocka_unit_test(
+			a_server_that_lost_an_epoch_gets_its_definitions_in_a_later_lap_too),
 		cmocka_unit_test(a_refused_or_unanswered_batch_is_repeated_after_a_growing_pause),
 		cmocka_unit_test(a_batch_that_is_sent_twice_is_counted_once),
 		cmocka_unit_test(an_invalid_batch_or_an_answer_to_another_one_is_a_defect),
