@@ -57,6 +57,9 @@ static int close_last_window(struct agent *agent)
 	r = agent_finish_helpers(agent);
 	if (r < 0)
 		return r;
+	r = agent_finish_names(agent);
+	if (r < 0)
+		return r;
 	return agent_close_window(agent);
 }
 
@@ -87,7 +90,9 @@ static int run_helpers_or_drain(struct agent *agent, bool only_helpers)
 
 static int close_window_if_due(struct agent *agent)
 {
-	if (clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+
+	if (now_ns >= agent_window_closes_ns(agent) && !agent_waits_for_names(agent, now_ns))
 		return agent_close_due_window(agent);
 	/* An event source, or parked records that an event released, may have filled it. */
 	return agent->window_is_full ? agent_close_window(agent) : 0;

@@ -169,6 +169,24 @@ int agent_finish_helpers(struct agent *agent)
 	return fold_parked(agent, UINT64_MAX);
 }
 
+int agent_finish_names(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	const uint64_t until_ns = now_ns + FINISH_WAIT_NS;
+	struct pollfd polled = { .fd = helper_pool_fd(agent->helpers), .events = POLLIN };
+
+	while (now_ns < until_ns && agent_waits_for_names(agent, now_ns)) {
+		int r;
+
+		(void)poll(&polled, 1, FINISH_POLL_MS);
+		r = agent_run_helpers(agent);
+		if (r < 0)
+			return r;
+		now_ns = clock_monotonic_ns(agent->clock);
+	}
+	return 0;
+}
+
 int agent_close_due_window(struct agent *agent)
 {
 	int r = fold_parked(agent, UINT64_MAX);

@@ -15,7 +15,11 @@ uint64_t agent_window_closes_ns(const struct agent *agent)
 	uint64_t closes_ns = agent->window_opened_ns +
 			     MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
 
-	return agent_has_parked(agent) ? closes_ns + AGENT_PARKED_MAX_NS : closes_ns;
+	if (agent_has_parked(agent))
+		closes_ns += AGENT_PARKED_MAX_NS;
+	if (agent->names_begun_ns != 0 && jit_names_is_busy(agent->jit_names))
+		closes_ns = MAX(closes_ns, agent->names_begun_ns + AGENT_NAMES_MAX_NS);
+	return closes_ns;
 }
 
 static bool should_close(struct agent *agent)

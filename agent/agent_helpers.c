@@ -21,11 +21,38 @@
 #define N_SLOW_COMPILERS 1
 #define N_TOUCHERS       2
 
+/*
+ * Look-ups of names for one window: one for all that was sampled, and some more for samples that
+ * arrived meanwhile. Each takes a shorter time than the one before.
+ */
+#define MAX_NAME_ROUNDS 3
+
 static void on_looked_up(void *arg, uint32_t pid)
 {
 	struct agent *agent = arg;
 
 	(void)process_table_looked_up(agent->processes, pid);
+}
+
+static int start_jit_names(struct agent *agent)
+{
+	const struct jit_names_options options = {
+		.pool = agent->helpers,
+		.strings = agent->strings,
+		.objects = frame_resolver_code_objects(agent->frames),
+		.clock = agent->clock,
+	};
+	struct code_namer namer;
+	int r;
+
+	if (!agent->config->jit_names)
+		return 0;
+	r = jit_names_new(&options, &agent->jit_names);
+	if (r < 0)
+		return r;
+	namer = jit_names_namer(agent->jit_names);
+	collector_set_code_namer(agent->collector, &namer);
+	return 0;
 }
 
 int agent_start_helpers(struct agent *agent, struct nursery *nursery)
@@ -60,6 +87,12 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	r = upload_opener_new(agent->helpers, agent->clock, &agent->upload_opener);
 	if (r < 0)
 		return agent_log_not_made(r, "the opener of uploads");
+	r = start_jit_names(agent);
+	if (r < 0)
+		return agent_log_not_made(r, "the table of names of generated code");
+	r = agent_start_code(agent);
+	if (r < 0)
+		return r;
 	process_table_set_files(
 		agent->processes,
 		&(struct process_files){ .arg = agent->reader, .read = process_reader_read });
@@ -74,7 +107,9 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 void agent_free_helpers(struct agent *agent)
 {
 	helper_pool_free(agent->helpers);
+	jit_names_free(agent->jit_names);
 	page_toucher_free(agent->toucher);
+	agent_free_code(agent);
 	identifier_free(agent->identifier);
 	process_reader_free(agent->reader);
 	upload_opener_free(agent->upload_opener);
@@ -82,20 +117,25 @@ void agent_free_helpers(struct agent *agent)
 }
 
 /*
- * Begins look-ups of the files that the sample needs. 1: look-ups are in progress; 0: none is; or
- * negative errno.
+ * Begins look-ups of the files, and reading of the functions, that the sample needs. 1: some are in
+ * progress; 0: none is; or negative errno.
  */
 static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 {
+	const bool has_code =
+		sample->more_flags & ABI_SAMPLE_BYTE_CODE && sample->flags & ABI_SAMPLE_FULL;
 	struct process *process;
 	int r;
 
-	if (!(sample->flags & (ABI_SAMPLE_COPIED | ABI_SAMPLE_UNRESOLVED)))
+	if (!(sample->flags & (ABI_SAMPLE_COPIED | ABI_SAMPLE_UNRESOLVED)) && !has_code)
 		return 0;
 	r = collector_image(agent->collector, sample, &process);
 	if (r < 0 || process->kernel_thread)
 		return r;
-	return !process_table_identify_mappings(agent->processes, process);
+	if (sample->flags & (ABI_SAMPLE_COPIED | ABI_SAMPLE_UNRESOLVED) &&
+	    !process_table_identify_mappings(agent->processes, process))
+		return 1;
+	return has_code ? agent_needs_code(agent, sample, process) : 0;
 }
 
 /*
@@ -265,6 +305,7 @@ void agent_serve_helpers(struct agent *agent, uint64_t now_ns)
 {
 	process_reader_close_idle(agent->reader, now_ns);
 	identifier_flush(agent->identifier, now_ns);
+	agent_serve_code(agent, now_ns);
 	if (agent->toucher)
 		page_toucher_flush(agent->toucher, now_ns);
 	helper_pool_run(agent->helpers, now_ns);
@@ -284,6 +325,24 @@ int agent_fold_parked(struct agent *agent, uint64_t now_ns)
 	return parked_records_run(agent->parked, now_ns, try_until_full, agent);
 }
 
+bool agent_waits_for_names(struct agent *agent, uint64_t now_ns)
+{
+	if (!agent->jit_names)
+		return false;
+	if (agent->names_begun_ns == 0) {
+		agent->names_begun_ns = now_ns;
+		agent->n_name_rounds = 1;
+		jit_names_begin(agent->jit_names);
+		helper_pool_run(agent->helpers, now_ns);
+	} else if (!jit_names_is_busy(agent->jit_names) && agent->n_name_rounds < MAX_NAME_ROUNDS &&
+		   jit_names_begin_again(agent->jit_names)) {
+		agent->n_name_rounds++;
+		helper_pool_run(agent->helpers, now_ns);
+	}
+	return jit_names_is_busy(agent->jit_names) &&
+	       now_ns < agent->names_begun_ns + AGENT_NAMES_MAX_NS;
+}
+
 void agent_publish(struct agent *agent, uint64_t now_ns)
 {
 	mapping_publisher_run(&agent->publisher, now_ns);
@@ -295,12 +354,31 @@ uint64_t agent_helpers_wakeup_ns(const struct agent *agent)
 	return helper_pool_wakeup_ns(agent->helpers);
 }
 
+static void update_jit_metrics(struct agent *agent)
+{
+	struct jit_names_stats stats;
+
+	if (!agent->jit_names)
+		return;
+	jit_names_stats(agent->jit_names, &stats);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_NAMED, stats.named);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_UNNAMED, stats.unnamed);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_BYTES, stats.bytes_read);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_LIMITED, stats.limited);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_REFUSED, stats.refused);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_FAILED, stats.failed);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_DROPPED, stats.dropped);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_PROCESSES, stats.processes);
+	metric_set(agent->metrics, AGENT_METRIC_JIT_RANGES, stats.ranges);
+}
+
 void agent_update_helper_metrics(struct agent *agent)
 {
 	struct process_reader_stats reader;
 	struct identifier_stats stats;
 	struct helper_pool_stats finders, parsers, touchers;
 
+	agent_update_code_metrics(agent);
 	identifier_stats(agent->identifier, &stats);
 	process_reader_stats(agent->reader, &reader);
 	helper_pool_stats(agent->helpers, HELPER_FINDER, &finders);
@@ -322,4 +400,5 @@ void agent_update_helper_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_TOUCHER_DEATHS, touchers.deaths);
 	metric_set(agent->metrics, AGENT_METRIC_READER_LEFT_ALONE, reader.avoided);
 	metric_set(agent->metrics, AGENT_METRIC_PARKED_LATE, parked_records_late(agent->parked));
+	update_jit_metrics(agent);
 }

@@ -10,6 +10,7 @@
  *   agent_budget.c   compares memory and CPU time with the budget
  *   agent_drain.c    reads all that waits in the kernel, and closes windows that are full or due
  *   agent_batch.c    hands windows to the sender, handles the server's answers
+ *   agent_uploads.c  uploads executables that the server requests
  *   agent_metrics.c  gathers the metrics
  *   agent_cpus.c     follows CPUs that go offline and come back
  *   agent_records.c  reads samples and process events in the order of their times
@@ -32,6 +33,10 @@
 #include "agent/helper/process_reader.h"
 #include "agent/helper/upload_opener.h"
 #include "agent/host_info.h"
+#include "agent/jit/jit_names.h"
+#include "agent/interpreter/code_reader.h"
+#include "agent/interpreter/java_frames.h"
+#include "agent/interpreter/jvm_table.h"
 #include "agent/publish/mapping_publisher.h"
 #include "agent/parked_records.h"
 #include "agent/cpu/cpu_watch.h"
@@ -84,6 +89,10 @@ struct agent {
 	struct identifier *identifier;
 	struct process_reader *reader;
 	struct upload_opener *upload_opener;
+	struct jit_names *jit_names; /* NULL: generated code is not named */
+	struct code_reader *code_reader;
+	struct jvm_table *jvms; /* these two: NULL if Java is not wanted */
+	struct java_frames *java_frames;
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted;       /* in order of request, the kernel first */
@@ -92,7 +101,10 @@ struct agent {
 	uint64_t epoch;
 	uint64_t sequence;
 	uint64_t window_opened_ns;
-	uint64_t n_added;    /* samples added to all windows */
+	/* when look-ups of names of generated code began for the open window; 0: not yet */
+	uint64_t names_begun_ns;
+	unsigned int n_name_rounds; /* look-ups that began since then */
+	uint64_t n_added;           /* samples added to all windows */
 	bool window_is_full; /* the open window should be closed although its time is not over */
 	uint64_t server_interval_ns; /* shortest interval between batches, set by the server */
 	struct budget budget;
@@ -179,6 +191,9 @@ int agent_run_helpers(struct agent *agent);
  */
 int agent_finish_helpers(struct agent *agent);
 
+/* Before the agent stops: waits up to 0.3 s for names of generated code. */
+int agent_finish_names(struct agent *agent);
+
 /* Processes all parked records, and closes the window. To be called when its time is over. */
 int agent_close_due_window(struct agent *agent);
 
@@ -192,6 +207,11 @@ int agent_close_window(struct agent *agent);
 
 /* Handles all events of the sender. */
 int agent_handle_answers(struct agent *agent);
+
+/* agent_uploads.c */
+
+/* Queues the executable of a SENDER_WANTED event. 0 or -ENOMEM. */
+int agent_want_upload(struct agent *agent, const struct sender_event *event);
 
 /* Hands uploads to the sender while it has room for them. */
 void agent_feed_uploads(struct agent *agent);
@@ -244,6 +264,18 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 /* agent_helpers.c */
 
 /*
+ * Longest time that a window stays open until names of generated code are looked up. A look-up
+ * takes milliseconds; the first one reads the whole file. Then the window closes without names.
+ */
+#define AGENT_NAMES_MAX_NS (2 * NSEC_PER_SEC)
+
+/*
+ * Begins to look up names of generated code in the open window, which is due. Returns whether the
+ * window should wait for them.
+ */
+bool agent_waits_for_names(struct agent *agent, uint64_t now_ns);
+
+/*
  * Longest time that a record is parked. Most look-ups take a millisecond; with thirty busy threads
  * per CPU they take a second. After that time, frames in files that are not identified keep their
  * raw addresses.
@@ -253,6 +285,24 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 /* Logs failures. */
 int agent_start_helpers(struct agent *agent, struct nursery *nursery);
 void agent_free_helpers(struct agent *agent);
+
+/* The reader of functions of interpreters and JVMs (agent_code.c). */
+int agent_start_code(struct agent *agent);
+void agent_free_code(struct agent *agent);
+
+/* Has the publisher of mappings report JVMs. */
+void agent_watch_jvms(struct agent *agent);
+
+/*
+ * Begins to read the functions in the stack of the sample. 1: some are being read; 0: none is; or
+ * negative errno.
+ */
+int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
+		     const struct process *process);
+
+/* Hands requests to helpers. */
+void agent_serve_code(struct agent *agent, uint64_t now_ns);
+void agent_update_code_metrics(struct agent *agent);
 
 /*
  * Parks the record that begins with @sample if files of its process are being looked up. 1: it is

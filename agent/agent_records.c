@@ -2,8 +2,8 @@
 /*
  * Processes samples and process events in the order of their times, because the addresses of a
  * sample must be looked up in the mappings that its process had at that moment. Before a sample is
- * processed, all older process events are applied. The rings of events are read again whenever a
- * sample is younger than their last reading.
+ * processed, all older process events are applied. If the sample was taken after the last reading
+ * of the rings of events, these rings are read first.
  */
 #include "agent/agent_internal.h"
 

@@ -235,7 +235,9 @@ static int make_publishers(struct agent *agent)
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,
+		.without_python = agent->config->python_disabled,
 	};
+	agent_watch_jvms(agent);
 	r = copy_unwinder_new(
 		&(struct copy_unwinder_options){
 			.config = &agent->bpf_config,

@@ -6,23 +6,25 @@
  * budget.cpu allow. The caller measures, and carries the decisions out. This module reads no clock
  * and no file.
  *
- * Each measure has steps from 0 (not reduced) to a maximum, and each step halves what the measure
- * bounds. When memory is exceeded, the first measure with a step left is tightened. When CPU time
- * is exceeded, the same without BUDGET_UNWIND, because fewer resident unwind rows cost CPU time.
+ * Each measure has a step from 0 (not reduced) to a maximum, and each step halves what the measure
+ * bounds. When the agent exceeds its memory limit, the first measure below its maximum takes a
+ * step. When it exceeds its CPU limit, the first one after BUDGET_UNWIND does, because fewer
+ * resident unwind rows cost CPU time.
  *
  *   BUDGET_UNWIND                fewer chunks of unwind tables in the BPF maps
  *   BUDGET_FIRST_SOURCE and on   reductions of the event sources (agent/event/event_source.h), such
  *                                as fewer stacks of waits, then a lower on-CPU frequency
  *
- * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and
- * CPU time would stay at 90 % of their limits or below even if that step cost again what it saved,
- * and this was so for a waiting time. The waiting time is four intervals (interval_ns). It doubles
- * each time a limit is exceeded soon after a step back, so that the agent does not alternate
- * between two steps.
+ * Steps are taken back in the opposite order, one at a time. Before a step is taken back, memory
+ * and CPU time must have room for it during a waiting time: they would be at most 90 % of their
+ * limits if the resident unwind rows took twice their memory (BUDGET_UNWIND), or if the agent
+ * needed twice its CPU time (all others). The waiting time is four intervals (interval_ns). It
+ * doubles each time a limit is exceeded soon after a step was taken back, so that the agent does
+ * not alternate between two steps.
  *
- * Memory must exceed its limit for two thirds of an interval before each step. CPU time is averaged
- * over intervals, and three averages in a row must exceed the limit, so that a short peak does not
- * reduce the sampling.
+ * A step for memory is taken after memory has exceeded its limit for two thirds of an interval. CPU
+ * time is averaged over intervals, and a step is taken after three averages in a row above the
+ * limit, so that a short peak does not reduce the sampling.
  */
 
 #include "common/base.h"
@@ -57,10 +59,10 @@ struct budget {
 	/* Internal. */
 	uint64_t interval_start_ns, interval_cpu_ns; /* 0: no reading yet */
 	unsigned int n_intervals_over;
-	/* memory is exceeded since then, or since the last step for it; 0: it is not exceeded */
+	/* when memory began to exceed its limit, or the last step for it; 0: it is below */
 	uint64_t memory_over_since_ns;
-	uint64_t calm_since_ns;   /* a step could be taken back since then; 0: none could */
-	uint64_t relaxed_ns;      /* the last step back; 0: never, or a step was taken since */
+	uint64_t calm_since_ns; /* start of the waiting time; 0: there is no room for a step back */
+	uint64_t relaxed_ns; /* when a step was last taken back; 0: never, or one was taken since */
 	unsigned int n_doublings; /* of the waiting time */
 };
 

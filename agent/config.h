@@ -50,8 +50,12 @@ struct agent_config {
 	uint64_t unwind_bytes;     /* unwind tables in BPF maps */
 	char *unwind_cache_folder; /* "": no cache */
 	uint64_t unwind_cache_bytes;
+	bool python_disabled;
+	bool java_disabled;
 	bool unwind_x86_code; /* x86-64 code without call frame information is analyzed */
 	char *unwind_absent_pages;
+
+	bool jit_names; /* reads perf maps and jitdumps */
 
 	bool privileges_keep; /* does not drop capabilities or install seccomp filters */
 	char *kernel_without; /* names of features, separated by commas */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The holder of the name listens and never accepts. Another agent connects, and reads the pid and
- * user of the holder with SO_PEERCRED.
+ * The agent that bound the name (the holder) listens and never accepts a connection. If bind() of a
+ * second agent fails, this agent connects to the name, and reads the holder's pid and user with
+ * SO_PEERCRED.
  */
 #include "agent/instance.h"
 
@@ -19,7 +20,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
-/* Number of agents that can connect: the holder accepts no connection. */
+/* The holder accepts no connection, so later agents can connect only while this queue has room. */
 #define BACKLOG 64
 
 #define STATUS_MAX_BYTES ((size_t)(64 * KIB))
@@ -83,7 +84,7 @@ bool instance_status_is_privileged(const char *status)
 	return line && strtoull(line + strlen("\nCapPrm:"), NULL, 16) & wanted;
 }
 
-/* False as well if the process has exited: it is no longer an agent. */
+/* Also returns false if the process has exited. */
 static bool is_privileged(pid_t pid)
 {
 	struct bytes text = BYTES_INIT(STATUS_MAX_BYTES);

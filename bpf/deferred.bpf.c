@@ -12,17 +12,18 @@
  *          the page, so that later samples find it. This sample is submitted as it is.
  *   LEAVE  all kernels. The stack ends at the absent page.
  *
- * A tick whose sample is in a slot counts as sampled: the sample leaves the slot only through the
- * ring buffer. If the callback is late (a thread that stays in a system call) or finds the ring
- * buffer full, the agent has hearth_sweep_deferred submit the sample as it is.
+ * A tick counts as sampled when its sample is stored in a slot, because every stored sample is
+ * later sent through the ring buffer. If the callback is late (the thread stays in a system call)
+ * or the ring buffer was full, the agent runs hearth_sweep_deferred, which submits the sample as it
+ * is.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include "common/frame.h"
 
 /*
- * A fault may wait for a disk, and it costs the thread's time. After one period of 99 Hz the rest
- * of the stack is abandoned.
+ * Reading an absent page may wait for a disk, and the sampled thread waits with it. After about one
+ * period of 99 Hz the callback reads no further page, and the stack ends there.
  */
 #define WAITING_MAX_NS 10000000ULL
 
@@ -34,8 +35,8 @@
 #define KNOWN_SLOTS 256
 
 /*
- * The smallest page size. The size of larger pages is not known here, and additional marks do no
- * harm.
+ * The smallest page size. Programs do not know the kernel's page size. If pages are larger, one
+ * page has several marks in known_pages, which does no harm.
  */
 #define PAGE_SHIFT 12
 
@@ -157,7 +158,7 @@ static __always_inline void count_preemptible(enum abi_counter id)
 		__sync_fetch_and_add(value, 1);
 }
 
-/* Faults in the words at which unwinding stopped. */
+/* Reads the words at which unwinding stopped, so that the kernel makes their pages resident. */
 static __always_inline bool fault_in(__u64 address)
 {
 	__u64 last = address + READ_BYTES - 1;
@@ -221,8 +222,8 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 }
 
 /*
- * Whether the thread is still where the tick interrupted it, and not in exit, in another program,
- * or in a signal handler.
+ * Whether the thread will return to the pc and sp at which the tick interrupted it. It does not if
+ * it exits, executed another program, or enters a signal handler.
  */
 static __always_inline bool is_at_interrupted_pc(const struct deferred_sample *waiting)
 {
@@ -284,7 +285,8 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	finish(waiting);
 	if (deliver(&waiting->sample)) {
 		/*
-		 * The ring buffer is full. The agent empties it and then has the sweep submit this.
+		 * The ring buffer is full. The agent reads it and then runs the sweep, which
+		 * submits this sample.
 		 */
 		*since_of(slot) = 0;
 		__sync_lock_test_and_set(state_of(slot), ABI_DEFERRED_WAITING);
@@ -330,9 +332,9 @@ static long claim_slot(__u64 index, void *argument)
 }
 
 /*
- * Copies the frames, and the state from which unwinding continues, but not kernel_pcs at the end,
- * which are no longer needed. Slots are not in the CPU's cache, so each cache line that is not
- * copied saves time.
+ * Copies the frames and the state from which unwinding continues. Does not copy unused frames and
+ * kernel_pcs, which are no longer needed: a slot is not in the CPU's cache, so each cache line
+ * takes time.
  */
 static __always_inline bool copy_sample(struct sample *to, const struct sample *from)
 {

@@ -12,6 +12,8 @@ struct processes_map processes SEC(".maps");
 struct mapping_chunks_map mapping_chunks SEC(".maps");
 struct exec_counts_map exec_counts SEC(".maps");
 struct unwind_tables_map unwind_tables SEC(".maps");
+struct interpreters_map interpreters SEC(".maps");
+struct jvms_map jvms SEC(".maps");
 struct unwind_regions_map unwind_regions SEC(".maps");
 struct unwind_pool_map unwind_pool SEC(".maps");
 struct rule_cache_map rule_cache SEC(".maps");

@@ -272,8 +272,11 @@ static __always_inline void end_unseen(struct task_struct *task, struct thread_w
 	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns, 0);
 }
 
-/* A thread that exits begins no wait, but the end of its last wait may not have been seen. */
-static __always_inline void exit_thread(struct task_struct *task, __u64 now_ns)
+/*
+ * A thread that exits begins no wait, but the end of its last wait may not have been seen. Not
+ * inlined, so that hearth_on_switch does not need the stack of this function while it unwinds.
+ */
+static __noinline void exit_thread(struct task_struct *task, __u64 now_ns)
 {
 	struct thread_waits *waits = find_waits(task);
 

@@ -41,6 +41,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	header->event_type = event_type;
 	header->flags = 0;
 	header->cut = 0;
+	header->more_flags = 0;
 	header->queued_us = 0;
 	header->cgroups = 0;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), &task->comm);
@@ -70,6 +71,12 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->without_memory = !has_user_memory(task);
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
+	sample->walk.state = INTERPRETER_WALK_NONE;
+	sample->walk.interpreter = 0;
+	sample->walk.is_lost = false;
+	sample->walk.n_frames = 0;
+	sample->is_without_jvm = false;
+	sample->n_java_frames = 0;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
@@ -171,10 +178,25 @@ static __always_inline void count_cut(__u8 cut)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
 }
 
+#if !defined(HEARTH_BPF_KERNEL_5)
+/* Processes that are older than this rarely end within the interval of the agent's drains. */
+#define YOUNG_NS 1000000000ULL
+
+/* The agent reads the names of functions from the process, which must not have ended. */
+static __always_inline bool needs_names_soon(const struct sample *sample)
+{
+	return sample->header.more_flags & ABI_SAMPLE_BYTE_CODE &&
+	       sample->header.flags & ABI_SAMPLE_FULL &&
+	       bpf_ktime_get_boot_ns() - sample->header.start_time_ns < YOUNG_NS;
+}
+#else
+#define needs_names_soon(sample) false
+#endif
+
 /* A sample of an unknown process wakes the agent at once, because the process may exit soon. */
 static __always_inline __u64 wakeup_flags(const struct sample *sample)
 {
-	if (sample->header.flags & ABI_SAMPLE_UNKNOWN ||
+	if (sample->header.flags & ABI_SAMPLE_UNKNOWN || needs_names_soon(sample) ||
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= config.ring_wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
@@ -191,10 +213,11 @@ __hidden int sample_submit(struct sample *sample)
 	/* The flag may be left from an attempt that failed. */
 	sample->header.flags &= ~ABI_SAMPLE_FULL;
 	/*
-	 * Unresolved pcs identify code only within one image of one process, so the hash must
-	 * depend on the image too.
+	 * Unresolved pcs and code objects identify code only within one image of one process, so
+	 * the hash must depend on the image too.
 	 */
-	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
+	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED ||
+	    sample->header.more_flags & ABI_SAMPLE_BYTE_CODE)
 		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
 		       0x9e3779b97f4a7c15ULL;
 	sample->header.stack_hash = hash ^ sample->header.cut;

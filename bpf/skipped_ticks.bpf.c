@@ -2,10 +2,10 @@
 /*
  * Takes the samples of ticks that would otherwise be lost. The kernel does not call a perf event's
  * program on a CPU that runs a program of a classic tracepoint or kprobe, or that changes a BPF map
- * in a system call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). With bpftrace
- * on every system call, this affects nearly every second tick. The program hearth_on_timer is
- * called at the end of every timer interrupt, where that restriction does not apply. It takes the
- * sample if the timer is that of our perf event and the kernel did not call hearth_on_cpu_tick.
+ * in a system call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). If bpftrace
+ * traces every system call, nearly every second tick is skipped. The kernel calls hearth_on_timer
+ * at the end of every timer interrupt, also when it skips the perf event's program. It takes the
+ * sample if the timer is that of our perf event and hearth_on_cpu_tick was not called.
  */
 #include "bpf/include/tick.bpf.h"
 
@@ -31,8 +31,8 @@ static long compare_frame(__u64 index, void *argument)
 }
 
 /*
- * Number of stack frames of the interrupt itself: from this program to @kernel_pc, the pc at which
- * hearth_on_cpu_tick found the kernel interrupted.
+ * Number of stack frames of the interrupt itself, from this program up to the interrupted function.
+ * @kernel_pc: the interrupted pc, which hearth_on_cpu_tick stored in the same interrupt.
  */
 static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 {

@@ -11,11 +11,11 @@
 
 /*
  * A pc outside all known mappings has one of two causes, which are about equally frequent: the pc
- * is wrong, so that a copy is useless, or it is in a library that was loaded a moment ago.
- * Therefore the number of these copies per second is limited on each CPU, per process and in total.
- * Without the limit per process, one process with code that has no unwind rows (an emulator, a JIT)
- * would use up the total. Copies of new processes are not limited, because a process is new only
- * once.
+ * is wrong, and a copy is useless, or it is in a library that was loaded a moment ago, and the
+ * agent can unwind a copy. Therefore the number of these copies per second is limited on each CPU,
+ * per process and in total. Without the limit per process, one process with code that has no unwind
+ * rows (an emulator, a JIT) would use up the total. Copies of new processes are not limited,
+ * because a process is new only once.
  */
 #define DOUBTFUL_COPIES_PER_S            64
 #define DOUBTFUL_COPIES_OF_PROCESS_PER_S 16

@@ -4,13 +4,17 @@
  *
  *   mapping of the pc -> frame (executable, ELF address) -> caller's registers -> next step
  *
- * The row of the executable's unwind table gives the caller's registers. If there is no row, or its
- * rule is not supported, the frame pointer chain does, with checks: a frame pointer must be aligned
- * and above the stack pointer and the previous one, and a return address must be in executable
- * memory. If code uses the frame pointer register for another purpose, these checks fail and the
- * stack ends with a reason, without wrong frames.
+ * The caller's registers are computed by a row of the executable's unwind table. If there is no
+ * row, or its rule is not supported, they are read from the frame record to which the frame pointer
+ * points, with checks: a frame pointer must be aligned and above the stack pointer and the previous
+ * frame pointer, and a return address must be in executable memory. If code uses the frame pointer
+ * register for another purpose, these checks fail and the stack ends with a reason, without wrong
+ * frames.
  */
 #include "bpf/include/chunk_search.bpf.h"
+#if !defined(HEARTH_BPF_KERNEL_5)
+#include "bpf/include/python_walk.bpf.h"
+#endif
 #include "bpf/include/unwind_step.bpf.h"
 
 #include "common/frame.h"
@@ -61,15 +65,97 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	return MAPPING_NONE;
 }
 
+#if defined(HEARTH_BPF_KERNEL_5)
+/*
+ * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room for
+ * frames of byte code.
+ */
+#define note_frame_start(sample)
+#define begin_interpreter_walk(sample, pc)
+#define walk_interpreter(sample, ret_ended)  false
+#define step_java(sample, mapped, ret_ended) false
+#define add_user_frame                       sample_add_frame
+#else
+static __always_inline void note_frame_start(struct sample *sample)
+{
+	sample->walk.loop_start = sample->registers.sp;
+}
+
+/*
+ * @pc: of the frame that was added last, in sample->mapping. If it is in an interpreter's loop, the
+ * next steps add the functions that this call of the loop executes.
+ */
+static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 pc)
+{
+	if (sample->mapping.interpreter != 0 && sample->mapping.end != 0 &&
+	    is_interpreter_loop(sample, pc - sample->mapping.bias))
+		python_walk_begin(sample);
+}
+
+static __always_inline bool is_full(const struct sample *sample)
+{
+	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
+}
+
+/*
+ * Makes one step in an interpreter and returns true, or returns false: the next frame is native.
+ * *ret_ended: the stack ended.
+ */
+static __always_inline bool walk_interpreter(struct sample *sample, bool *ret_ended)
+{
+	if (sample->walk.state == INTERPRETER_WALK_NONE)
+		return false;
+	*ret_ended = is_full(sample) || !python_walk_step(sample);
+	if (*ret_ended)
+		cut(sample, STACK_CUT_DEPTH);
+	return true;
+}
+
+static __always_inline bool add_user_frame(struct sample *sample, __u32 kind, __u32 executable,
+					   __u64 address)
+{
+	return !is_full(sample) && sample_add_frame(sample, kind, executable, address);
+}
+
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/include/java_walk.bpf.h"
+
+/*
+ * If the frame is in code that a JVM generated, adds it, goes to its caller and returns true.
+ * *ret_ended: the stack ended.
+ */
+static __always_inline bool step_java(struct sample *sample, bool mapped, bool *ret_ended)
+{
+	int step;
+
+	/* Generated code is in no file. */
+	if ((mapped && sample->mapping.executable != 0) || sample->is_without_jvm ||
+	    sample->registers.is_32_bit)
+		return false;
+	step = java_step(sample);
+	*ret_ended = step != JAVA_STEP_CALLER;
+	return step != JAVA_STEP_NONE;
+}
+#else
+#define step_java(sample, mapped, ret_ended) false
+#endif
+#endif
+
 /* Walks one frame. Returns whether the stack ended. */
 static __always_inline bool unwind_step(struct sample *sample)
 {
-	/* A return address points after its call, so the byte before it is looked up. */
-	__u64 pc = sample->registers.pc - (sample->pc_is_exact ? 0 : 1);
-	enum mapping_found found = find_mapping(sample, pc);
-	bool mapped = found == MAPPING_FOUND;
+	bool ended = false;
+	enum mapping_found found;
 	enum step step;
+	bool mapped;
+	__u64 pc;
 
+	if (walk_interpreter(sample, &ended))
+		return ended;
+	/* A return address points after its call, so the byte before it is looked up. */
+	pc = sample->registers.pc - (sample->pc_is_exact ? 0 : 1);
+	found = find_mapping(sample, pc);
+	mapped = found == MAPPING_FOUND;
 	if (found == MAPPING_UNKNOWN && sample->set != 0) {
 		/*
 		 * The set was replaced, or removed with its process. From here on the process is
@@ -79,20 +165,22 @@ static __always_inline bool unwind_step(struct sample *sample)
 		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
 		count(ABI_COUNTER_UNKNOWN_PROCESS);
 	}
+	if (step_java(sample, mapped, &ended))
+		return ended;
 	/* A replaced range is represented by a mapping with end 0. */
 	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
 	if (mapped) {
 		bool known = sample->mapping.executable != 0;
 
-		if (!sample_add_frame(sample, sample->mapping.kind, sample->mapping.executable,
-				      known ? pc - sample->mapping.bias : pc))
+		if (!add_user_frame(sample, sample->mapping.kind, sample->mapping.executable,
+				    known ? pc - sample->mapping.bias : pc))
 			return cut(sample, STACK_CUT_DEPTH);
 	} else if (sample->set == 0 || sample->innermost) {
 		/*
 		 * Unknown process: the agent looks up the pcs. A leaf outside all mappings is sent
 		 * as its raw pc.
 		 */
-		if (!sample_add_frame(sample, FRAME_NATIVE, 0, pc))
+		if (!add_user_frame(sample, FRAME_NATIVE, 0, pc))
 			return cut(sample, STACK_CUT_DEPTH);
 	} else {
 		return cut(sample, STACK_CUT_NO_MAPPING);
@@ -103,8 +191,11 @@ static __always_inline bool unwind_step(struct sample *sample)
 	 */
 	if (sample->registers.is_32_bit)
 		return cut(sample, STACK_CUT_32_BIT);
+	note_frame_start(sample);
 	step = step_to_caller(sample, pc, mapped);
 	sample->innermost = false;
+	if (mapped && step == STEP_CALLER)
+		begin_interpreter_walk(sample, pc);
 	return step == STEP_END;
 }
 
@@ -123,6 +214,8 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
 	count_many(ABI_COUNTER_RULES_CACHED, sample->n_rules_cached);
+	count_many(ABI_COUNTER_PYTHON_FRAMES, sample->walk.n_frames);
+	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -154,19 +247,17 @@ static __always_inline void unwind(struct sample *sample)
 #if defined(HEARTH_BPF_KERNEL_5)
 	unwind_user_end(sample, unwind_user_part(sample));
 #else
-	/* One more than the rest of ABI_MAX_USER_FRAMES, because the division rounds down. */
-	__u32 n_frames =
-		ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
 	struct walk walk = { .sample = sample };
 
-	bpf_loop(n_frames / FRAMES_PER_CALL, unwind_steps, &walk, 0);
+	bpf_loop((ABI_MAX_USER_FRAMES + PYTHON_MORE_STEPS) / FRAMES_PER_CALL, unwind_steps, &walk,
+		 0);
 	unwind_user_end(sample, walk.ended);
 #endif
 }
 
 __hidden bool unwind_user_begin(struct sample *sample)
 {
-	/* The task has no user stack (it exits or is in execve()): the kernel frames are all. */
+	/* The task exits or is in execve(): it has no user stack, only kernel frames. */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
 		return false;
@@ -186,7 +277,10 @@ __hidden void unwind_user(struct sample *sample)
 
 __hidden void unwind_user_again(struct sample *sample)
 {
-	/* unwind_step() adds the last frame (its caller could not be read) a second time. */
+	/*
+	 * The caller of the last frame could not be read. Unwinding starts at this frame again, and
+	 * unwind_step() adds it again.
+	 */
 	sample->n_frames--;
 	sample->hash = sample->hash_before;
 	sample->innermost = sample->fault_innermost;
@@ -198,5 +292,7 @@ __hidden void unwind_user_again(struct sample *sample)
 	sample->n_by_pointer = 0;
 	sample->n_rules_cached = 0;
 	sample->n_missing = 0;
+	sample->walk.n_frames = 0;
+	sample->n_java_frames = 0;
 	unwind(sample);
 }

@@ -52,6 +52,7 @@ static int preallocate_hashes(struct hearth_bpf *skeleton)
 		{ skeleton->maps.processes, PREALLOCATED_PROCESSES },
 		{ skeleton->maps.exec_counts, PREALLOCATED_PROCESSES },
 		{ skeleton->maps.mapping_chunks, PREALLOCATED_CHUNKS },
+		{ skeleton->maps.jvms, bpf_map__max_entries(skeleton->maps.jvms) },
 		{ skeleton->maps.unwind_tables,
 		  bpf_map__max_entries(skeleton->maps.unwind_tables) },
 		{ skeleton->maps.unwind_regions,

@@ -13,22 +13,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/bpf_programs/bpf_fit.h"
-#include "agent/bpf_programs/bpf_variant.h"
-#include "agent/bpf_programs/kernel_check.h"
 #include "agent/bpf_programs/load_error.h"
 #include "agent/bpf_programs/map_memory.h"
 #include "agent/bpf_programs/program_links.h"
 #include "agent/bpf_programs/record_ring.h"
+#include "agent/bpf_programs/skeleton_load.h"
 #include "agent/bpf_programs/unwind_maps.h"
 #include "bpf/hearth.skel.h"
 #include "common/log.h"
-
-/*
- * Capacity of the map of code regions. A chunk of rows covers about 15 code pages of ordinary
- * programs, so few chunks have cells in more than two regions.
- */
-#define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
 
 struct bpf_programs {
 	struct kernel_features features;
@@ -47,7 +39,7 @@ struct bpf_programs {
 	 * bpf_programs_read_counters()
 	 */
 	uint64_t *per_cpu;
-	const struct bpf_record_functions *functions; /* set while samples are read */
+	const struct bpf_record_functions *functions; /* of bpf_programs_read_samples() */
 	bpf_absent_page_function absent_page;
 	void *absent_page_arg;
 };
@@ -108,60 +100,6 @@ static int on_absent_page(void *arg, void *record, size_t size)
 	return 0;
 }
 
-static int set_map_sizes(struct hearth_bpf *skeleton, const struct bpf_programs_options *options)
-{
-	uint32_t n_parts = unwind_parts_of_budget(options->unwind_bytes);
-	const struct {
-		struct bpf_map *map;
-		uint32_t max_entries;
-	} sizes[] = {
-		{ skeleton->maps.unwind_pool, UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts },
-		{ skeleton->maps.unwind_regions, n_parts * REGIONS_PER_PART },
-		{ skeleton->maps.processes, options->max_processes },
-		{ skeleton->maps.exec_counts, options->max_processes },
-		{ skeleton->maps.mapping_chunks, options->max_processes },
-		{ skeleton->maps.samples, (uint32_t)options->ring_bytes },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		int r = bpf_map__set_max_entries(sizes[i].map, sizes[i].max_entries);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
-{
-	struct hearth_bpf *skeleton = calloc(1, sizeof(*skeleton));
-	int r;
-
-	if (!skeleton)
-		return -ENOMEM;
-	programs->skeleton = skeleton;
-	r = hearth_bpf__create_skeleton(skeleton);
-	if (r < 0)
-		return r;
-	bpf_variant_choose(kernel_features_variant(&programs->features), skeleton->skeleton);
-	r = bpf_object__open_skeleton(skeleton->skeleton, NULL);
-	if (r < 0)
-		return r;
-	/* The skeleton's copy of the struct has another name but the same layout. */
-	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config),
-		      "one header for both sides");
-	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
-	r = set_map_sizes(skeleton, options);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < options->n_choices; i++) {
-		r = bpf_program_choice_apply(&options->choices[i], skeleton, &programs->features);
-		if (r < 0)
-			return r;
-	}
-	return bpf_fit_to_kernel(skeleton, &programs->features);
-}
-
 static int open_ring(struct bpf_programs *programs, const struct bpf_map *map,
 		     record_function function, struct record_ring **ret_ring)
 {
@@ -219,15 +157,9 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 	programs->map_memory.choices = options->choices;
 	programs->map_memory.n_choices = options->n_choices;
 	libbpf_set_print(forward_libbpf_message);
-	r = kernel_check(options->kernel_without, options->trust_kernel, &programs->features);
+	r = skeleton_load(options, &programs->features, &programs->skeleton);
 	if (r < 0)
 		return r;
-	r = open_skeleton(programs, options);
-	if (r < 0)
-		return log_error_errno(r, "cannot open the BPF programs: %m");
-	r = hearth_bpf__load(programs->skeleton);
-	if (r < 0)
-		return load_error_log(r, "load the BPF programs");
 	r = set_tail_calls(programs);
 	if (r < 0)
 		return log_error_errno(r, "cannot set the tail calls of the BPF programs: %m");
@@ -334,9 +266,7 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument,
 		    .ctx_size_in = sizeof(argument));
 
-	/*
-	 * Usually no sample is deferred, so this only reads shared memory, without a system call.
-	 */
+	/* The count reads shared memory. Usually it is 0, and no system call is needed. */
 	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
 	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred),
 				   &options) < 0)
@@ -409,6 +339,22 @@ int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid,
 void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid)
 {
 	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid);
+}
+
+int bpf_programs_put_interpreter(struct bpf_programs *programs, uint32_t index,
+				 const struct abi_interpreter *interpreter)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.interpreters);
+
+	return bpf_map_update_elem(fd, &index, interpreter, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int bpf_programs_put_jvm(struct bpf_programs *programs, uint32_t pid, const struct abi_jvm *jvm)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.jvms);
+	int r = jvm ? bpf_map_update_elem(fd, &pid, jvm, BPF_ANY) : bpf_map_delete_elem(fd, &pid);
+
+	return r < 0 ? -errno : 0;
 }
 
 int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,

@@ -10,6 +10,8 @@
 #include "agent/bpf_programs/program_set.h"
 #include "bpf/abi/config.h"
 #include "bpf/abi/counters.h"
+#include "bpf/abi/interpreter.h"
+#include "bpf/abi/jvm.h"
 #include "bpf/abi/mapping.h"
 #include "bpf/abi/sample_record.h"
 #include "common/base.h"
@@ -119,6 +121,10 @@ int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid,
 void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid);
 int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
 			   const struct abi_mapping_chunk *chunk);
+/* Writes the entry of a process with a JVM; @jvm NULL: removes it. */
+int bpf_programs_put_jvm(struct bpf_programs *programs, uint32_t pid, const struct abi_jvm *jvm);
+int bpf_programs_put_interpreter(struct bpf_programs *programs, uint32_t index,
+				 const struct abi_interpreter *interpreter);
 void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);
 
 /*

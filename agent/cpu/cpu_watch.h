@@ -5,9 +5,9 @@
  * Detects CPUs that go offline or online: by hotplug, the SMT switch, or suspend.
  *
  * The kernel announces each change on a netlink socket (kobject uevents). The socket may be
- * unavailable, and a message may be lost; therefore the caller also has the list of online CPUs
- * read periodically. Only an announcement shows that a CPU was offline between two readings of the
- * list. Used by the agent's main thread.
+ * unavailable, and a message may be lost. Therefore the caller also requests a reading of the list
+ * of online CPUs from time to time (@look). The list does not show that a CPU was offline between
+ * two readings; announcements do. Used by the agent's main thread.
  */
 
 #include "agent/cpu/cpu_list.h"

@@ -50,7 +50,7 @@ int event_sources_start(struct event_sources *sources, const struct event_host *
 	return 0;
 }
 
-/* Calls a function of each started source that has it. */
+/* Calls @function of each started source that defines this function. */
 #define EACH(sources, function, ...)                                                               \
 	do {                                                                                       \
 		for (size_t i_ = 0; i_ < EVENT_SOURCE_COUNT; i_++)                                 \

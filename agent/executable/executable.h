@@ -18,6 +18,7 @@
  * its code as identity.
  */
 
+#include "agent/executable/interpreter_facts.h"
 #include "common/elf/build_id.h"
 #include "common/hash.h"
 #include "common/limits.h"
@@ -44,6 +45,8 @@ struct executable {
 	char *name; /* base name of the file, "[kernel]", module name, "[vdso]" */
 	struct load_segment *segments; /* empty: could not be read (the process had ended) */
 	size_t n_segments;
+	struct interpreter_facts interpreter;
+	uint16_t interpreter_index;   /* in the BPF map `interpreters`; 0: not written */
 	uint64_t first_sent_sequence; /* first batch that carried the definition; 0: none */
 	unsigned int references;
 	/*
@@ -123,6 +126,14 @@ int executable_cache_add_kernel(struct executable_cache *cache, const struct ker
 struct executable *executable_cache_by_number(struct executable_cache *cache, uint32_t number);
 struct executable *executable_cache_by_id(struct executable_cache *cache,
 					  const struct executable_id *id);
+
+/*
+ * Has uploads read the file from the mapping @file, which another process has of the executable.
+ * The source counts as one that only root can write if the kernel reported the mapping, and the
+ * file was found to be such a one before. 0 or -ENOMEM.
+ */
+int executable_cache_replace_source(struct executable_cache *cache, struct executable *executable,
+				    const struct mapped_file *file);
 
 void executable_ref(struct executable *executable);
 void executable_unref(struct executable_cache *cache, struct executable *executable);

@@ -363,6 +363,7 @@ int executable_cache_add(struct executable_cache *cache, const struct executable
 		executable->content = identity->content;
 		executable->segments = take_ptr(identity->segments);
 		executable->n_segments = identity->n_segments;
+		executable->interpreter = identity->interpreter;
 	}
 	idle_append(cache, entry);
 	forget_least_used(cache);

@@ -92,10 +92,10 @@ int open_program_of(uint32_t pid, struct stat *ret_status)
 	return path_fd < 0 ? -errno : open_for_reading(path_fd, ret_status);
 }
 
-static int open_path_inside(int root_fd, const char *path)
+static int open_path_inside(int root_fd, const char *path, uint64_t more_flags)
 {
 	const struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
+		.flags = O_PATH | O_CLOEXEC | more_flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
@@ -103,7 +103,8 @@ static int open_path_inside(int root_fd, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status)
+static int open_in_root(uint32_t pid, const char *path, uint64_t more_flags,
+			struct stat *ret_status)
 {
 	char root[PROC_PATH_SIZE];
 	scoped_fd int root_fd = -1;
@@ -113,10 +114,20 @@ int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status)
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;
-	path_fd = open_path_inside(root_fd, path);
+	path_fd = open_path_inside(root_fd, path, more_flags);
 	if (path_fd < 0)
 		return path_fd;
 	return open_for_reading(path_fd, ret_status);
+}
+
+int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status)
+{
+	return open_in_root(pid, path, 0, ret_status);
+}
+
+int open_plain_in_root_of(uint32_t pid, const char *path, struct stat *ret_status)
+{
+	return open_in_root(pid, path, O_NOFOLLOW, ret_status);
 }
 
 int open_on_host(const char *path, struct stat *ret_status)

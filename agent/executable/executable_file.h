@@ -20,6 +20,7 @@ struct file_identity {
 	struct hash128 content;        /* executable_content.h */
 	struct load_segment *segments; /* owned; at most MAX_LOAD_SEGMENTS */
 	size_t n_segments;
+	struct interpreter_facts interpreter; /* filled by a parser only */
 };
 
 /* False: the segment ends beyond the address space, so it cannot be mapped. */
@@ -35,6 +36,9 @@ int open_program_of(uint32_t pid, struct stat *ret_status);
 
 /* Opens @path in the root of the process. */
 int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
+
+/* The same, unless @path is a symbolic link. */
+int open_plain_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
 
 /* Opens @path in the agent's own mount namespace. */
 int open_on_host(const char *path, struct stat *ret_status);

@@ -57,13 +57,11 @@ static bool is_better_source(struct executable *executable, const struct mapped_
 	return kill((pid_t)executable->source_pid, 0) != 0;
 }
 
-static int remember_source(struct executable *executable, const struct mapped_file *file,
-			   bool is_trusted)
+static int set_source(struct executable *executable, const struct mapped_file *file,
+		      bool is_trusted)
 {
 	char *path;
 
-	if (!is_better_source(executable, file, is_trusted))
-		return 0;
 	if (!executable->source_path || strcmp(executable->source_path, file->path) != 0) {
 		path = strdup(file->path);
 		if (!path)
@@ -97,9 +95,11 @@ static int record_use(struct executable_cache *cache, const struct mapped_file *
 	int r;
 
 	executable_cache_touch(cache, executable);
-	r = remember_source(executable, file, is_trusted);
-	if (r < 0)
-		return r;
+	if (is_better_source(executable, file, is_trusted)) {
+		r = set_source(executable, file, is_trusted);
+		if (r < 0)
+			return r;
+	}
 	*ret_executable = executable;
 	return 1;
 }
@@ -248,6 +248,18 @@ int executable_cache_find_reported(struct executable_cache *cache, const struct 
 	if (reported_file_is_unique(&file->reported))
 		executable = executable_cache_by_file(cache, &key, 0, &is_trusted);
 	return executable ? record_use(cache, file, is_trusted, executable, ret_executable) : 0;
+}
+
+int executable_cache_replace_source(struct executable_cache *cache, struct executable *executable,
+				    const struct mapped_file *file)
+{
+	struct file_key key = key_of_report(&file->reported);
+	bool is_trusted = false;
+
+	if (!reported_file_is_unique(&file->reported) ||
+	    executable_cache_by_file(cache, &key, 0, &is_trusted) != executable)
+		is_trusted = false;
+	return set_source(executable, file, is_trusted);
 }
 
 int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,

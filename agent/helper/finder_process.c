@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/helper/helper_process.h"
+#include "agent/helper/jit_protocol.h"
 #include "agent/helper/protocol.h"
 #include "common/capabilities.h"
 
@@ -62,6 +63,18 @@ static void look(uint32_t operation, const struct finder_item *item, const char 
 		(void)close(fd);
 }
 
+static int answer_jit(int socket, const struct helper_message *request,
+		      struct helper_message *reply)
+{
+	int r = jit_finder_answer(request, reply);
+
+	if (r < 0)
+		return r;
+	r = helper_send(socket, reply, 0);
+	helper_message_close(reply);
+	return r;
+}
+
 static int answer_request(int socket, const struct helper_message *request,
 			  struct helper_message *reply)
 {
@@ -75,6 +88,8 @@ static int answer_request(int socket, const struct helper_message *request,
 	if (request->size < sizeof(header))
 		return -EBADMSG;
 	memcpy(&header, request->bytes, sizeof(header));
+	if (header.operation == FINDER_JIT)
+		return answer_jit(socket, request, reply);
 	reply->n_fds = 0;
 	while (answer.n_items < MIN(header.n_items, (uint32_t)FINDER_MAX_ITEMS) &&
 	       finder_request_next(request, &offset, &item, &path))

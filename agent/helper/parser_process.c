@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "agent/executable/elf_extract.h"
+#include "agent/helper/jit_protocol.h"
 #include "agent/helper/protocol.h"
+#include "agent/interpreter/hotspot/find_hotspot.h"
+#include "agent/interpreter/python/find_python.h"
 #include "common/sandbox.h"
 
 /* Enough for ELF headers and section names of 16 MiB each, and for the results of parsing. */
@@ -29,6 +32,15 @@ static struct parser_answer answer_of(int result)
 	};
 }
 
+/* A file whose interpreter cannot be read is identified nevertheless. */
+static void find_interpreter(int fd, struct interpreter_facts *facts)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+
+	if (elf_file_open(fd, &elf) == 0 && find_python(elf, facts) <= 0)
+		(void)find_hotspot(elf, facts);
+}
+
 static void identify(int fd, struct parser_identity *answer)
 {
 	scoped(file_identity_release) struct file_identity identity = {};
@@ -40,6 +52,7 @@ static void identify(int fd, struct parser_identity *answer)
 		answer->n_segments = (uint32_t)identity.n_segments;
 		memcpy(answer->segments, identity.segments,
 		       identity.n_segments * sizeof(*identity.segments));
+		find_interpreter(fd, &answer->interpreter);
 	}
 	answer->header = answer_of(r);
 }
@@ -102,10 +115,24 @@ static int answer_extract(int socket, const struct helper_message *message, uint
 	return send_bytes(socket, reply, &answer, sizeof(answer));
 }
 
+static int answer_jit(int socket, const struct helper_message *message,
+		      struct helper_message *reply)
+{
+	const struct parser_answer header = answer_of(jit_parser_answer(message, reply));
+
+	memcpy(reply->bytes, &header, sizeof(header));
+	return helper_send(socket, reply, 0);
+}
+
 static int serve(int socket, const struct helper_message *message, struct helper_message *reply)
 {
 	struct parser_request request;
+	uint32_t operation = 0;
 
+	if (message->size >= sizeof(operation))
+		memcpy(&operation, message->bytes, sizeof(operation));
+	if (operation == PARSER_JIT_READ || operation == PARSER_JIT_NAMES)
+		return answer_jit(socket, message, reply);
 	if (message->size != sizeof(request) || message->n_fds == 0)
 		return -EBADMSG;
 	memcpy(&request, message->bytes, sizeof(request));

@@ -4,9 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-/* The kernel's own limit (include/linux/err.h). */
-#define MAX_ERRNO 4095
-
 void finder_request_begin(struct helper_message *message, enum finder_operation operation)
 {
 	const struct finder_request request = { .operation = operation };
@@ -68,6 +65,17 @@ static bool is_valid_id(const struct executable_id *id)
 	       memcmp(&made, id, sizeof(made)) == 0;
 }
 
+static bool is_valid_interpreter(const struct interpreter_facts *facts)
+{
+	bool valid = facts->runtime == INTERPRETER_PYTHON;
+
+	if (facts->runtime == INTERPRETER_HOTSPOT)
+		return true;
+	for (size_t i = 0; i < ABI_LOOP_PARTS; i++)
+		valid &= facts->loop[i].start <= facts->loop[i].end;
+	return valid;
+}
+
 int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity)
 {
 	struct file_identity identity = {};
@@ -84,6 +92,8 @@ int parser_identity_decode(const struct helper_message *message, struct file_ide
 			return 0;
 	identity.id = answer.id;
 	identity.content = answer.content;
+	if (is_valid_interpreter(&answer.interpreter))
+		identity.interpreter = answer.interpreter;
 	if (answer.n_segments > 0) {
 		identity.segments = calloc(answer.n_segments, sizeof(*identity.segments));
 		if (!identity.segments)
@@ -146,4 +156,54 @@ int parser_extract_decode(const struct helper_message *message)
 	if (answer.result > 0 || answer.result < -MAX_ERRNO)
 		return -EBADMSG;
 	return answer.result;
+}
+
+static bool is_valid_code(const struct python_code *code)
+{
+	return code->function_bytes <= PYTHON_NAME_BYTES &&
+	       code->qualified_name_bytes <= PYTHON_NAME_BYTES &&
+	       code->file_bytes <= PYTHON_FILE_BYTES &&
+	       code->line_table_bytes <= MAX_LINE_TABLE_BYTES;
+}
+
+bool reader_code_next(const struct helper_message *message, size_t *offset,
+		      struct reader_code *ret_code, const uint8_t **ret_content)
+{
+	size_t at = *offset;
+	size_t size = 0;
+
+	if (message->size < at || message->size - at < sizeof(*ret_code))
+		return false;
+	memcpy(ret_code, message->bytes + at, sizeof(*ret_code));
+	at += sizeof(*ret_code);
+	if (ret_code->result == 1) {
+		if (!is_valid_code(&ret_code->code))
+			return false;
+		size = reader_code_padded(python_code_content_bytes(&ret_code->code));
+	}
+	if (message->size - at < size)
+		return false;
+	*ret_content = message->bytes + at;
+	*offset = at + size;
+	return true;
+}
+
+int reader_jvm_decode(const struct helper_message *message, struct reader_jvm *ret_jvm)
+{
+	if (message->size != sizeof(*ret_jvm))
+		return -EBADMSG;
+	memcpy(ret_jvm, message->bytes, sizeof(*ret_jvm));
+	if (ret_jvm->result > 1 || ret_jvm->result < -MAX_ERRNO ||
+	    (ret_jvm->result == 1 && !hotspot_layout_is_valid(&ret_jvm->layout)))
+		return -EBADMSG;
+	return ret_jvm->result;
+}
+
+bool reader_java_frames_get(const struct helper_message *message, size_t index,
+			    struct reader_java_frames *ret_frames)
+{
+	if (index >= message->size / sizeof(*ret_frames))
+		return false;
+	memcpy(ret_frames, message->bytes + index * sizeof(*ret_frames), sizeof(*ret_frames));
+	return ret_frames->result <= HOTSPOT_MAX_INLINED && ret_frames->result >= -MAX_ERRNO;
 }

@@ -8,6 +8,8 @@
 
 #include "agent/executable/executable_learn.h"
 #include "agent/helper/message.h"
+#include "agent/interpreter/hotspot/hotspot_code.h"
+#include "agent/interpreter/python/python_code.h"
 #include "agent/unwind/table_make.h"
 
 /*
@@ -24,6 +26,7 @@ enum finder_operation {
 	FINDER_LOOK,
 	FINDER_OPEN,   /* opens the file behind one mapping; returns facts and descriptor */
 	FINDER_SOURCE, /* opens the file of an executable in one way; returns the descriptor */
+	FINDER_JIT,    /* opens the files that name a process's generated code (jit_protocol.h) */
 };
 
 #define FINDER_MAX_ITEMS 16
@@ -74,6 +77,9 @@ enum reader_file {
 	READER_MAPS,         /* the lines of executable mappings */
 	READER_COMMAND_LINE, /* its first READER_BEGINNING_BYTES */
 	READER_PAGES,        /* reads one byte of each page, to make the pages resident */
+	READER_CODE,         /* reads code objects of an interpreter */
+	READER_JVM,          /* reads the layout of a JVM */
+	READER_JAVA_FRAMES,  /* reads which methods compiled code executes */
 };
 
 #define READER_BEGINNING_BYTES 4095
@@ -81,11 +87,98 @@ enum reader_file {
 /* Maximum number of pages of one request. */
 #define READER_MAX_PAGES 256
 
-/* Followed by up to READER_MAX_PAGES addresses of 8 bytes for READER_PAGES. */
+/* Maximum number of code objects of one request. */
+#define READER_MAX_CODE 256
+
+/*
+ * Followed by up to READER_MAX_PAGES addresses of 8 bytes for READER_PAGES, by a struct
+ * reader_code_request for READER_CODE, reader_jvm_request for READER_JVM, or
+ * reader_java_request for READER_JAVA_FRAMES.
+ */
 struct reader_request {
 	uint32_t pid;
 	uint32_t file; /* enum reader_file */
 };
+
+/* Followed by @count items. */
+struct reader_code_request {
+	uint32_t runtime; /* enum interpreter_runtime */
+	uint32_t version; /* of CPython */
+	uint32_t count;
+	uint32_t zero;
+	struct hotspot_layout layout; /* of a JVM */
+};
+
+struct reader_code_item {
+	uint64_t address;
+	uint64_t known_mark; /* struct python_code.mark of an earlier answer; 0: none */
+};
+
+/*
+ * The answer to READER_CODE is a list of these, each followed by the content that
+ * python_code_read() returned and zeros up to a multiple of 8. Items that do not fit into the
+ * message are missing.
+ */
+struct reader_code {
+	uint64_t address;
+	int32_t result; /* of python_code_read() */
+	uint32_t zero;
+	struct python_code code; /* if the result is 1 */
+};
+
+static inline size_t reader_code_padded(size_t size)
+{
+	return (size + 7) & ~(size_t)7;
+}
+
+/*
+ * Reads the element at *@offset of an answer to READER_CODE (0: the first one) and advances
+ * *@offset. False: there is none, or it is malformed.
+ */
+bool reader_code_next(const struct helper_message *message, size_t *offset,
+		      struct reader_code *ret_code, const uint8_t **ret_content);
+
+struct reader_jvm_request {
+	uint64_t symbols[HOTSPOT_N_SYMBOLS]; /* addresses in the process */
+};
+
+struct reader_jvm {
+	int32_t result; /* of hotspot_layout_read() */
+	uint32_t zero;
+	struct hotspot_layout layout;
+	struct abi_jvm jvm;
+};
+
+/* Decodes an answer to READER_JVM. Returns the result, or -EBADMSG: the answer is malformed. */
+int reader_jvm_decode(const struct helper_message *message, struct reader_jvm *ret_jvm);
+
+/* Maximum number of items of one request: their answers fit into a message. */
+#define READER_MAX_JAVA_FRAMES 128
+
+/* Followed by @count items. */
+struct reader_java_request {
+	uint32_t count;
+	uint32_t zero;
+	struct hotspot_layout layout;
+};
+
+struct reader_java_item {
+	uint64_t nmethod;
+	uint32_t pc_offset;
+	uint32_t zero;
+};
+
+/* The answer to READER_JAVA_FRAMES is a list of these, in the order of the items. */
+struct reader_java_frames {
+	struct reader_java_item item;
+	int32_t result; /* of hotspot_frames_read() */
+	uint32_t zero;
+	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+};
+
+/* Reads element @index of an answer. False: there is none, or it is malformed. */
+bool reader_java_frames_get(const struct helper_message *message, size_t index,
+			    struct reader_java_frames *ret_frames);
 
 /* Answer to READER_PAGES: number of pages with each outcome (page_toucher.h). */
 struct reader_touched {
@@ -109,7 +202,12 @@ enum parser_operation {
 	PARSER_TABLE,
 	/* descriptors of the file and of an empty file for its extract -> struct parser_answer */
 	PARSER_EXTRACT,
+	PARSER_JIT_READ, /* these two: jit_protocol.h */
+	PARSER_JIT_NAMES,
 };
+
+/* The kernel's own limit (include/linux/err.h). */
+#define MAX_ERRNO 4095
 
 struct parser_request {
 	uint32_t operation;           /* enum parser_operation */
@@ -130,6 +228,7 @@ struct parser_identity {
 	struct parser_answer header;
 	struct executable_id id;
 	struct hash128 content;
+	struct interpreter_facts interpreter;
 	uint32_t n_segments;
 	struct load_segment segments[MAX_LOAD_SEGMENTS];
 };

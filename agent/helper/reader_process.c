@@ -11,6 +11,9 @@
 
 #include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
+#include "agent/interpreter/hotspot/hotspot_code.h"
+#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/python/python_layout.h"
 #include "common/capabilities.h"
 
 /* Most text in one answer: the rest of a message after the header. */
@@ -137,6 +140,156 @@ static int answer_pages(int socket, const struct helper_message *message,
 	return helper_send(socket, reply, 0);
 }
 
+static int read_memory(void *arg, uint64_t address, void *buffer, size_t size)
+{
+	const pid_t *pid = arg;
+	struct iovec local = { .iov_base = buffer, .iov_len = size };
+	/* of the other process */
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+	ssize_t n = process_vm_readv(*pid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? -errno : (size_t)n < size ? -EFAULT : 0;
+}
+
+/* How the code objects of one request are read. */
+struct code_memory {
+	uint32_t runtime; /* enum interpreter_runtime */
+	struct python_memory python;
+	struct hotspot_memory hotspot;
+};
+
+/* False: the request names no layout that can be used. */
+static bool begin_code(const struct reader_code_request *request, pid_t *pid,
+		       struct code_memory *ret_memory)
+{
+	const struct python_layout *layout = python_layout_of(request->version);
+
+	*ret_memory = (struct code_memory){ .runtime = request->runtime };
+	if (request->runtime == INTERPRETER_HOTSPOT) {
+		ret_memory->hotspot = (struct hotspot_memory){ .layout = &request->layout,
+							       .read = read_memory,
+							       .arg = pid };
+		return hotspot_layout_is_valid(&request->layout);
+	}
+	if (!layout)
+		return false;
+	ret_memory->python =
+		(struct python_memory){ .layout = &layout->code, .read = read_memory, .arg = pid };
+	return true;
+}
+
+/* Appends one code object to @reply. False: there is no room for it. */
+static bool add_code(const struct code_memory *memory, const struct reader_code_item *item,
+		     struct helper_message *reply)
+{
+	uint8_t content[PYTHON_CODE_MAX_BYTES];
+	struct reader_code answer = { .address = item->address };
+	size_t size = 0;
+
+	answer.result = memory->runtime == INTERPRETER_HOTSPOT
+				? hotspot_code_read(&memory->hotspot, item->address,
+						    item->known_mark, &answer.code, content)
+				: python_code_read(&memory->python, item->address, item->known_mark,
+						   &answer.code, content);
+	if (answer.result == 1)
+		size = python_code_content_bytes(&answer.code);
+	if (sizeof(answer) + reader_code_padded(size) > sizeof(reply->bytes) - reply->size)
+		return false;
+	memcpy(reply->bytes + reply->size, &answer, sizeof(answer));
+	memcpy(reply->bytes + reply->size + sizeof(answer), content, size);
+	memset(reply->bytes + reply->size + sizeof(answer) + size, 0,
+	       reader_code_padded(size) - size);
+	reply->size += sizeof(answer) + reader_code_padded(size);
+	return true;
+}
+
+static int answer_code(int socket, const struct helper_message *message,
+		       struct helper_message *reply)
+{
+	struct reader_request request;
+	struct reader_code_request code;
+	struct reader_code_item item;
+	size_t at = sizeof(request) + sizeof(code);
+	struct code_memory memory;
+	bool has_layout;
+	pid_t pid;
+
+	if (message->size < at)
+		return -EBADMSG;
+	memcpy(&request, message->bytes, sizeof(request));
+	memcpy(&code, message->bytes + sizeof(request), sizeof(code));
+	pid = (pid_t)request.pid;
+	has_layout = begin_code(&code, &pid, &memory);
+	reply->size = 0;
+	reply->n_fds = 0;
+	for (uint32_t i = 0; has_layout && i < code.count && at + sizeof(item) <= message->size;
+	     i++) {
+		memcpy(&item, message->bytes + at, sizeof(item));
+		at += sizeof(item);
+		if (!add_code(&memory, &item, reply))
+			break;
+	}
+	return helper_send(socket, reply, 0);
+}
+
+static int answer_jvm(int socket, const struct helper_message *message,
+		      struct helper_message *reply)
+{
+	struct reader_request request;
+	struct reader_jvm_request jvm;
+	struct reader_jvm answer = {};
+	pid_t pid;
+	const struct hotspot_memory memory = { .read = read_memory, .arg = &pid };
+
+	if (message->size != sizeof(request) + sizeof(jvm))
+		return -EBADMSG;
+	memcpy(&request, message->bytes, sizeof(request));
+	memcpy(&jvm, message->bytes + sizeof(request), sizeof(jvm));
+	pid = (pid_t)request.pid;
+	answer.result = hotspot_layout_read(&memory, jvm.symbols, &answer.layout, &answer.jvm);
+	memcpy(reply->bytes, &answer, sizeof(answer));
+	reply->size = sizeof(answer);
+	reply->n_fds = 0;
+	return helper_send(socket, reply, 0);
+}
+
+static int answer_java_frames(int socket, const struct helper_message *message,
+			      struct helper_message *reply)
+{
+	struct reader_request request;
+	struct reader_java_request java;
+	size_t at = sizeof(request) + sizeof(java);
+	pid_t pid;
+	const struct hotspot_memory memory = { .layout = &java.layout,
+					       .read = read_memory,
+					       .arg = &pid };
+
+	static_assert(READER_MAX_JAVA_FRAMES * sizeof(struct reader_java_frames) <=
+			      HELPER_MESSAGE_MAX_BYTES,
+		      "an answer is one message");
+	if (message->size < at)
+		return -EBADMSG;
+	memcpy(&request, message->bytes, sizeof(request));
+	memcpy(&java, message->bytes + sizeof(request), sizeof(java));
+	pid = (pid_t)request.pid;
+	reply->size = 0;
+	reply->n_fds = 0;
+	for (uint32_t i = 0; hotspot_layout_is_valid(&java.layout) &&
+			     i < MIN(java.count, (uint32_t)READER_MAX_JAVA_FRAMES) &&
+			     at + sizeof(struct reader_java_item) <= message->size;
+	     i++) {
+		struct reader_java_frames answer = {};
+
+		memcpy(&answer.item, message->bytes + at, sizeof(answer.item));
+		at += sizeof(answer.item);
+		answer.result = hotspot_frames_read(&memory, answer.item.nmethod,
+						    answer.item.pc_offset, answer.frames);
+		memcpy(reply->bytes + reply->size, &answer, sizeof(answer));
+		reply->size += sizeof(answer);
+	}
+	return helper_send(socket, reply, 0);
+}
+
 static int answer_request(int socket, const struct helper_message *message,
 			  struct helper_message *reply)
 {
@@ -148,6 +301,12 @@ static int answer_request(int socket, const struct helper_message *message,
 	memcpy(&request, message->bytes, sizeof(request));
 	if (request.file == READER_PAGES)
 		return answer_pages(socket, message, reply);
+	if (request.file == READER_CODE)
+		return answer_code(socket, message, reply);
+	if (request.file == READER_JVM)
+		return answer_jvm(socket, message, reply);
+	if (request.file == READER_JAVA_FRAMES)
+		return answer_java_frames(socket, message, reply);
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", request.pid,
 		       request.file == READER_MAPS ? "maps" : "cmdline");
 	return request.file == READER_MAPS ? answer_maps(socket, path, reply)

@@ -389,6 +389,53 @@ static int forget_superseded_of(void *arg, struct process *process)
 	return 0;
 }
 
+struct mapping_search {
+	struct process_table *table;
+	const struct executable *executable;
+	uint32_t except_pid;
+	struct mapped_file *file;
+};
+
+/* Returns -ECANCELED, which ends the walk, once the mapping is found. */
+static int find_mapping_in(void *arg, struct process *process)
+{
+	const struct mapping_search *search = arg;
+	const struct process_mappings *mappings = process->mappings;
+
+	if (process->exited || process->retired || process->pid == search->except_pid)
+		return 0;
+	for (size_t i = 0; mappings && i < mappings->count; i++) {
+		const struct process_mapping *mapping = &mappings->items[i];
+
+		if (mapping->executable != search->executable || mapping->is_copy)
+			continue;
+		*search->file = (struct mapped_file){
+			.pid = process->pid,
+			.parent_pid = process->parent_pid,
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_offset = mapping->file_offset,
+			.path = string_table_text(search->table->context.strings, mapping->path),
+			.reported = mapping->reported,
+		};
+		return -ECANCELED;
+	}
+	return 0;
+}
+
+int process_table_find_mapping_of(struct process_table *table, const struct executable *executable,
+				  uint32_t except_pid, struct mapped_file *ret_file)
+{
+	struct mapping_search search = {
+		.table = table,
+		.executable = executable,
+		.except_pid = except_pid,
+		.file = ret_file,
+	};
+
+	return process_table_each(table, find_mapping_in, &search) == -ECANCELED;
+}
+
 int process_table_forget_superseded(struct process_table *table)
 {
 	return process_table_each(table, forget_superseded_of, table);

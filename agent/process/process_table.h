@@ -302,6 +302,13 @@ struct process_table_stats {
 
 const struct process_table_stats *process_table_stats(const struct process_table *table);
 
+/*
+ * Finds a mapping of @executable in a process that has not exited and is not @except_pid.
+ * 1: *ret_file, with a path that is valid until the next change of the table; 0: there is none.
+ */
+int process_table_find_mapping_of(struct process_table *table, const struct executable *executable,
+				  uint32_t except_pid, struct mapped_file *ret_file);
+
 /* Calls @function for all live and retired images, until it returns < 0. */
 int process_table_each(struct process_table *table,
 		       int (*function)(void *arg, struct process *process), void *arg);

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "agent/interpreter/python/python_layout.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -45,6 +46,8 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 {
 	struct mapping_publisher *publisher = arg;
 
+	if (publisher->jvm_gone)
+		publisher->jvm_gone(publisher->jvm_arg, process);
 	/*
 	 * The BPF program of the exit has removed the entry. A leader that ran on after the last
 	 * samples of its threads may have been published again since.
@@ -64,6 +67,41 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 	log_warn("process %u has %zu executable mappings, and the BPF maps hold %d of one process: "
 		 "frames in the others are found by frame pointers alone",
 		 pid, mappings->count, ABI_MAX_MAPPINGS);
+}
+
+/* Writes the interpreter of @executable into the BPF maps, once. */
+static void publish_interpreter(struct mapping_publisher *publisher, struct executable *executable)
+{
+	const struct interpreter_facts *facts = &executable->interpreter;
+	const struct python_layout *layout = python_layout_of(facts->version);
+	struct abi_interpreter entry = {
+		.runtime = facts->runtime,
+		.runtime_addr = facts->runtime_addr,
+	};
+
+	if (publisher->without_python || !layout)
+		return;
+	if (publisher->last_interpreter + 1 >= ABI_MAX_INTERPRETERS) {
+		publisher->n_interpreters_left_out++;
+		return;
+	}
+	memcpy(entry.loop, facts->loop, sizeof(entry.loop));
+	entry.python = layout->walk;
+	if (bpf_programs_put_interpreter(publisher->programs, publisher->last_interpreter + 1U,
+					 &entry) == 0)
+		executable->interpreter_index = ++publisher->last_interpreter;
+}
+
+static void publish_interpreters(struct mapping_publisher *publisher,
+				 const struct process_mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		struct executable *executable = mappings->items[i].executable;
+
+		if (executable && executable->interpreter.runtime == INTERPRETER_PYTHON &&
+		    executable->interpreter_index == 0)
+			publish_interpreter(publisher, executable);
+	}
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -97,6 +135,7 @@ static int publish_set(struct mapping_publisher *publisher, struct process_mappi
 	uint32_t n_chunks;
 	int r;
 
+	publish_interpreters(publisher, mappings);
 	r = mapping_set_fill(&publisher->set, mappings);
 	if (r < 0)
 		return r;
@@ -186,6 +225,20 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	return 0;
 }
 
+/* A process has at most one JVM. */
+static void report_jvm(struct mapping_publisher *publisher, const struct process *process)
+{
+	for (size_t i = 0; process->mappings && i < process->mappings->count; i++) {
+		const struct process_mapping *mapping = &process->mappings->items[i];
+
+		if (!mapping->executable ||
+		    mapping->executable->interpreter.runtime != INTERPRETER_HOTSPOT)
+			continue;
+		publisher->jvm_mapped(publisher->jvm_arg, process, mapping);
+		return;
+	}
+}
+
 /*
  * Whether @process is left to a later run: mapping events of it are parked, or its files are being
  * looked up, after which it would have to be published again. Meanwhile the BPF programs use the
@@ -218,6 +271,8 @@ void mapping_publisher_run(struct mapping_publisher *publisher, uint64_t now_ns)
 		}
 		process->publish_by_ns = 0;
 		r = publish(publisher, process);
+		if (publisher->jvm_mapped && process->published)
+			report_jvm(publisher, process);
 		if (r == 0)
 			continue;
 		if (publisher->failures++ == 0)

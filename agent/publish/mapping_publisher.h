@@ -20,11 +20,19 @@ VEC_DEFINE(process_vec, struct process *);
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
-	uint32_t last_set;              /* number of the newest set */
-	struct mapping_set set;         /* buffer: the set that is being published */
-	struct abi_mapping_chunk chunk; /* buffer: one chunk of it */
-	uint64_t n_truncated;           /* processes with more mappings than a set holds */
-	struct process_vec later;       /* during a run: processes left to a later run */
+	uint32_t last_set;                /* number of the newest set */
+	struct mapping_set set;           /* buffer: the set that is being published */
+	struct abi_mapping_chunk chunk;   /* buffer: one chunk of it */
+	bool without_python;              /* frames of Python functions are not wanted */
+	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
+	uint64_t n_interpreters_left_out; /* the map was full */
+	uint64_t n_truncated;             /* processes with more mappings than a set holds */
+	/* Functions of the owner: a process has mapped a JVM, or has ended. May be NULL. */
+	void *jvm_arg;
+	void (*jvm_mapped)(void *arg, const struct process *process,
+			   const struct process_mapping *mapping);
+	void (*jvm_gone)(void *arg, const struct process *process);
+	struct process_vec later; /* during a run: processes left to a later run */
 	/*
 	 * A BPF map was full, or the kernel had no memory. The stacks of the process are then
 	 * copied and unwound by the agent, which costs more and loses nothing.

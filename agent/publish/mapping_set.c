@@ -20,6 +20,7 @@ static struct abi_mapping abi_mapping_of(const struct process_mapping *mapping)
 		.bias = mapping->bias,
 		.executable = mapping->executable->number,
 		.kind = mapping->kind,
+		.interpreter = mapping->executable->interpreter_index,
 	};
 }
 

@@ -61,6 +61,11 @@ struct collector *collector_free(struct collector *collector)
 	return NULL;
 }
 
+void collector_set_code_namer(struct collector *collector, const struct code_namer *namer)
+{
+	collector->namer = *namer;
+}
+
 struct definitions *collector_definitions(struct collector *collector)
 {
 	return &collector->definitions;
@@ -129,7 +134,7 @@ static int stack_of(struct collector *collector, struct process *process,
 	if (sample->flags & ABI_SAMPLE_FULL) {
 		r = collector_add_stack(collector, process, sample, frames, &index);
 	} else {
-		r = collector_stack_by_hash(collector, sample->stack_hash, &index);
+		r = collector_stack_by_hash(collector, process, sample, &index);
 		if (r == 0) {
 			collector->stats.stacks_lost++;
 			return 0;

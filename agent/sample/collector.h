@@ -39,6 +39,10 @@ struct collector_stats {
 int collector_new(const struct collector_options *options, struct collector **ret_collector);
 struct collector *collector_free(struct collector *collector);
 
+/* Names code without an executable from now on. @namer is copied. */
+struct code_namer;
+void collector_set_code_namer(struct collector *collector, const struct code_namer *namer);
+
 /*
  * Finds the process of a sample without adding the sample or reading files of the process. 0 or
  * -ENOMEM.

@@ -6,6 +6,7 @@
  * window_builder.c (closes the window).
  */
 
+#include "agent/sample/code_namer.h"
 #include "agent/sample/collector.h"
 #include "common/arena.h"
 #include "common/vec.h"
@@ -15,6 +16,11 @@ struct open_stack {
 	uint32_t number;
 	uint32_t n_frames;
 	uint8_t cut;
+	/* another stack of the window has the same frames since its code was named */
+	bool is_duplicate;
+	/* number of the process, if the stack has code without a name: equal addresses in other
+	 * processes are other code; else 0 */
+	uint32_t process;
 	const struct window_frame *frames; /* in the window's arena */
 };
 
@@ -53,8 +59,12 @@ struct collector {
 	struct hash_table *processes;
 	struct hash_table *process_stacks; /* struct process_stack with noted paths */
 	struct arena *close_arena;         /* memory of the window that was closed last */
+	struct code_namer namer;           /* functions are NULL: code is not named */
 	struct window_frame scratch[STACK_MAX_FRAMES];
 };
+
+/* Hash of the frames of @stack, and of its process if it has code without a name. */
+uint64_t collector_content_hash(const struct open_stack *stack);
 
 int collector_init_stacks(struct collector *collector);
 void collector_release_stacks(struct collector *collector);
@@ -65,4 +75,11 @@ int collector_add_stack(struct collector *collector, struct process *process,
 			uint32_t *ret_index);
 
 /* 1: found, and added to the open window; 0: the hash is not known in any window. */
-int collector_stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index);
+int collector_stack_by_hash(struct collector *collector, const struct process *process,
+			    const struct abi_sample *sample, uint32_t *ret_index);
+
+/*
+ * Names code without an executable in the stacks of the open window, and gives the stacks and rows
+ * the numbers that belong to the new frames. To be called when the window closes. 0 or -ENOMEM.
+ */
+int collector_name_code(struct collector *collector);

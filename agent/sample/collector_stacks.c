@@ -52,23 +52,26 @@ void collector_release_stacks(struct collector *collector)
 	window_stacks_release(&collector->older);
 }
 
-static uint64_t content_hash_of(const struct window_frame *frames, size_t n_frames, uint8_t cut)
+uint64_t collector_content_hash(const struct open_stack *stack)
 {
-	return hash64_of(frames, n_frames * sizeof(*frames)) ^ cut;
+	uint64_t hash = hash64_of(stack->frames, stack->n_frames * sizeof(*stack->frames));
+
+	return hash ^ stack->cut ^ stack->process * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Finds a stack with these frames in the open window, or adds it. */
-static int open_stack(struct collector *collector, const struct window_frame *frames,
-		      size_t n_frames, uint8_t cut, uint32_t *ret_index)
+/* Finds a stack with these frames in the open window, or adds it. The frames are copied. */
+static int open_stack(struct collector *collector, const struct open_stack *from,
+		      uint32_t *ret_index)
 {
-	uint64_t content_hash = content_hash_of(frames, n_frames, cut);
+	uint64_t content_hash = collector_content_hash(from);
 	struct window_stacks *open = &collector->open;
 	struct stack_number *number;
-	struct open_stack stack = { .content_hash = content_hash,
-				    .cut = cut,
-				    .n_frames = (uint32_t)n_frames };
+	struct open_stack stack = *from;
 	void *value;
 	int r;
+
+	stack.content_hash = content_hash;
+	stack.is_duplicate = false;
 
 	r = hash_table_insert(open->by_content, &content_hash, &value);
 	if (r < 0)
@@ -81,7 +84,8 @@ static int open_stack(struct collector *collector, const struct window_frame *fr
 	r = definitions_stack(&collector->definitions, content_hash, collector->window, &number);
 	if (r == 0) {
 		stack.number = number->number;
-		stack.frames = arena_copy(open->arena, frames, n_frames * sizeof(*frames));
+		stack.frames = arena_copy(open->arena, from->frames,
+					  from->n_frames * sizeof(*from->frames));
 		r = stack.frames ? vec_push(&open->stacks, stack) : -ENOMEM;
 	}
 	if (r < 0) {
@@ -92,12 +96,33 @@ static int open_stack(struct collector *collector, const struct window_frame *fr
 	return 0;
 }
 
+static bool is_unnamed_code(const struct window_frame *frame)
+{
+	return frame->kind == FRAME_ANONYMOUS;
+}
+
+/* Reports code without an executable to the namer. Returns whether there is any. */
+static bool want_names(struct collector *collector, const struct process *process,
+		       const struct window_frame *frames, size_t n_frames, uint64_t time_ns)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < n_frames && collector->namer.want; i++) {
+		if (!is_unnamed_code(&frames[i]))
+			continue;
+		found = true;
+		collector->namer.want(collector->namer.arg, process, frames[i].address, time_ns);
+	}
+	return found;
+}
+
 int collector_add_stack(struct collector *collector, struct process *process,
 			const struct abi_sample *sample, const struct abi_frame *frames,
 			uint32_t *ret_index)
 {
 	uint8_t cut = sample->cut;
 	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+	struct open_stack stack;
 	void *value;
 	int r;
 
@@ -105,7 +130,14 @@ int collector_add_stack(struct collector *collector, struct process *process,
 		return -EBADMSG;
 	n_frames = frame_resolver_convert(collector->options.frames, process, sample, frames,
 					  collector->scratch, &cut);
-	r = open_stack(collector, collector->scratch, n_frames, cut, ret_index);
+	stack = (struct open_stack){
+		.cut = cut,
+		.n_frames = (uint32_t)n_frames,
+		.frames = collector->scratch,
+	};
+	if (want_names(collector, process, stack.frames, n_frames, sample->time_ns))
+		stack.process = process->number;
+	r = open_stack(collector, &stack, ret_index);
 	if (r < 0)
 		return r;
 	r = hash_table_insert(collector->open.by_sample_hash, &sample->stack_hash, &value);
@@ -162,8 +194,10 @@ bool collector_find_stack(const struct collector *collector, uint64_t sample_has
 	return true;
 }
 
-int collector_stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index)
+int collector_stack_by_hash(struct collector *collector, const struct process *process,
+			    const struct abi_sample *sample, uint32_t *ret_index)
 {
+	const uint64_t sample_hash = sample->stack_hash;
 	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
 	const struct open_stack *old;
 	void *value;
@@ -176,7 +210,10 @@ int collector_stack_by_hash(struct collector *collector, uint64_t sample_hash, u
 	old = find_earlier(collector, sample_hash);
 	if (!old)
 		return 0;
-	r = open_stack(collector, old->frames, old->n_frames, old->cut, ret_index);
+	/* The name may be known by now. */
+	if (old->process != 0)
+		(void)want_names(collector, process, old->frames, old->n_frames, sample->time_ns);
+	r = open_stack(collector, old, ret_index);
 	if (r < 0)
 		return r;
 	r = hash_table_insert(collector->open.by_sample_hash, &sample_hash, &value);

@@ -22,7 +22,8 @@ struct frame_resolver {
 	const struct kernel_layout *layout;
 	struct kernel_code code;
 	struct code_objects *objects;
-	uint64_t read_ns; /* when kallsyms was last read; 0: never */
+	struct frame_code_source code_source; /* find is NULL: there is none */
+	uint64_t read_ns;                     /* when kallsyms was last read; 0: never */
 };
 
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
@@ -56,6 +57,12 @@ struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver)
 struct code_objects *frame_resolver_code_objects(struct frame_resolver *resolver)
 {
 	return resolver->objects;
+}
+
+void frame_resolver_set_code_source(struct frame_resolver *resolver,
+				    const struct frame_code_source *source)
+{
+	resolver->code_source = *source;
 }
 
 int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name)
@@ -128,6 +135,38 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 					    .object = FRAME_CODE_OBJECT | number };
 }
 
+/* In a frame of byte code, the executable is the position in the code object. */
+static void convert_byte_code(const struct frame_resolver *resolver,
+			      const struct abi_sample *sample, const struct abi_frame *from,
+			      struct window_frame *ret_frame)
+{
+	const struct frame_code_source *source = &resolver->code_source;
+	uint32_t number;
+
+	/* Without the object, neither the address nor the position means anything. */
+	*ret_frame = (struct window_frame){ .kind = (uint8_t)from->kind };
+	if (!source->find || source->find(source->arg, sample, from->address, &number) != 1)
+		return;
+	ret_frame->object = FRAME_CODE_OBJECT | number;
+	ret_frame->address = from->executable;
+}
+
+/* Returns the number of frames in @ret_frames, at least 1 and at most @max, which is not 0. */
+static size_t convert_java(const struct frame_resolver *resolver, const struct abi_sample *sample,
+			   const struct abi_frame *from, struct window_frame *ret_frames,
+			   size_t max)
+{
+	const struct frame_code_source *source = &resolver->code_source;
+	size_t count = 0;
+
+	if (source->find_java)
+		count = source->find_java(source->arg, sample, from, ret_frames, max);
+	if (count > 0)
+		return count;
+	ret_frames[0] = (struct window_frame){ .kind = FRAME_HOTSPOT };
+	return 1;
+}
+
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
 			      const struct abi_sample *sample, const struct abi_frame *frames,
 			      struct window_frame *ret_frames, uint8_t *ret_cut)
@@ -139,12 +178,26 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 		struct window_frame *frame = &ret_frames[count];
 		const struct process_mapping *mapping;
 
+		if (count == STACK_MAX_FRAMES) {
+			*ret_cut = STACK_CUT_DEPTH;
+			return count;
+		}
+		if (frames[i].kind == FRAME_HOTSPOT &&
+		    !(frames[i].executable & FRAME_CODE_OBJECT)) {
+			count += convert_java(resolver, sample, &frames[i], frame,
+					      STACK_MAX_FRAMES - count);
+			continue;
+		}
 		*frame = (struct window_frame){
 			.address = frames[i].address,
 			.object = frames[i].executable,
 			.kind = (uint8_t)frames[i].kind,
 		};
 		count++;
+		if (frame->kind == FRAME_PYTHON && !(frame->object & FRAME_CODE_OBJECT)) {
+			convert_byte_code(resolver, sample, &frames[i], frame);
+			continue;
+		}
 		if (frame->object != 0)
 			continue;
 		if (frame->kind == FRAME_KERNEL) {

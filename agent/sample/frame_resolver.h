@@ -15,15 +15,37 @@
 
 struct frame_resolver;
 
+/*
+ * Finds the code object at an address in the process of a sample, as code_reader_get() does
+ * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known.
+ */
+struct frame_code_source {
+	void *arg;
+	/*
+	 * Finds the frames of Java methods that @frame (of the kind HOTSPOT) stands for, innermost
+	 * first: compiled code has methods inlined into it. Returns their number, at most @max;
+	 * 0: they are not known. NULL: frames of Java are not converted.
+	 */
+	size_t (*find_java)(void *arg, const struct abi_sample *sample,
+			    const struct abi_frame *frame, struct window_frame *ret_frames,
+			    size_t max);
+	int (*find)(void *arg, const struct abi_sample *sample, uint64_t address,
+		    uint32_t *ret_number);
+};
+
 /* @layout is borrowed until the resolver is freed. */
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
 		       const struct kernel_layout *layout, struct frame_resolver **ret_resolver);
 struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver);
 
+/* Without it, frames of byte code have no code object. */
+void frame_resolver_set_code_source(struct frame_resolver *resolver,
+				    const struct frame_code_source *source);
+
 /*
- * Converts @frames[n_kernel + n_user], leaf first, to @ret_frames. If an address is not in
- * executable memory, cuts the stack there and sets *ret_cut. Returns the number of frames in
- * @ret_frames.
+ * Converts @frames[n_kernel + n_user], leaf first, to @ret_frames[STACK_MAX_FRAMES]. If an address
+ * is not in executable memory, or inlined functions have no room, cuts the stack there and sets
+ * *ret_cut. Returns the number of frames in @ret_frames.
  */
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
 			      const struct abi_sample *sample, const struct abi_frame *frames,

@@ -258,6 +258,8 @@ static int build_stacks(struct builder *builder)
 		struct stack_number *number = hash_table_find(collector->definitions.stacks,
 							      &open->items[i].content_hash);
 
+		if (open->items[i].is_duplicate)
+			continue;
 		/*
 		 * If the number was swept, the stack is sent in any case; then the server can read
 		 * all rows.
@@ -372,6 +374,9 @@ int collector_close(struct collector *collector, struct window *window)
 		if (fold->finish)
 			fold->finish(fold->arg, collector->rows.items);
 	}
+	r = collector_name_code(collector);
+	if (r == -ENOMEM)
+		collector->stats.stacks_dropped++;
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
 		r = build_window(&builder);

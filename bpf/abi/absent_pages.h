@@ -20,8 +20,8 @@ enum abi_absent_pages {
 
 /*
  * Slots for samples that wait until their thread returns to user mode: 12 KiB each. A thread that
- * was interrupted in user mode returns within microseconds, so one slot per CPU would be enough for
- * these; the others are for threads in system calls.
+ * was interrupted in user mode returns within microseconds: one slot per CPU is enough for these
+ * threads. A thread in a system call may keep its slot for longer.
  */
 #define ABI_DEFERRED_SLOTS 64
 
@@ -29,7 +29,7 @@ enum abi_absent_pages {
 enum abi_deferred_state {
 	ABI_DEFERRED_WAITING = 1, /* the slot holds a sample */
 	ABI_DEFERRED_BUSY = 2,    /* the sample is being written, completed or submitted */
-	/* the callback has not run yet, so the kernel's part of the slot is in use */
+	/* the callback has not run yet: the kernel still uses the task work in the slot */
 	ABI_DEFERRED_DUE = 4,
 };
 

@@ -35,6 +35,11 @@
 	X(FRAMES_UNSUPPORTED,   "frames with an unsupported row: the frame pointer was tried")     \
 	X(NO_TABLE,             "frames without resident unwind rows, in stacks not copied")       \
 	X(ROWS_MISSING,         "stacks that needed unwind rows which are not resident")           \
+	X(PYTHON_FRAMES,        "frames of Python functions")                                      \
+	X(PYTHON_NO_THREAD,     "stacks in Python code whose thread state was not found")          \
+	X(PYTHON_UNREADABLE,    "stacks in Python code whose frames could not be read")            \
+	X(JAVA_FRAMES,          "frames of code that a JVM generated or interpreted")                \
+	X(JAVA_UNREADABLE,      "frames in generated code of a JVM whose blob could not be read")    \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
 	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
 	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \

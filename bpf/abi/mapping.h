@@ -35,7 +35,8 @@ struct abi_mapping {
 	__u64 bias;  /* pc - bias is the frame's address */
 	/* number of the executable; 0: memory without a known file, frames have the raw pc */
 	__u32 executable;
-	__u32 kind; /* enum frame_kind of common/frame.h: NATIVE or NATIVE_FILE_OFFSET */
+	__u16 kind;        /* enum frame_kind of common/frame.h: NATIVE or NATIVE_FILE_OFFSET */
+	__u16 interpreter; /* index in the map `interpreters` (bpf/abi/interpreter.h); 0: none */
 };
 
 struct abi_mapping_chunk {

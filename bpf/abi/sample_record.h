@@ -14,8 +14,12 @@
 
 struct abi_frame {
 	__u64 address;
-	__u32 executable; /* number of the executable; 0: address is a raw pc */
-	__u32 kind;       /* enum frame_kind, never 0 */
+	/*
+	 * number of the executable; 0: address is a raw pc. For byte code (FRAME_PYTHON) the
+	 * position in the code object, whose address in the process is @address
+	 */
+	__u32 executable;
+	__u32 kind; /* enum frame_kind, never 0 */
 };
 
 enum abi_sample_flags {
@@ -34,6 +38,10 @@ enum abi_sample_flags {
 	ABI_SAMPLE_WITH_WAIT = 128,
 };
 
+enum abi_sample_more_flags {
+	ABI_SAMPLE_BYTE_CODE = 1, /* some frame is of byte code (bpf/abi/interpreter.h) */
+};
+
 struct abi_sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 stack_hash;
@@ -49,7 +57,7 @@ struct abi_sample {
 	__u8 event_type; /* enum event_type of common/event_type.h */
 	__u8 flags;      /* enum abi_sample_flags */
 	__u8 cut;        /* enum stack_cut of common/frame.h */
-	__u8 zero;
+	__u8 more_flags; /* enum abi_sample_more_flags */
 	/*
 	 * off-cpu: time that the thread waited on a run queue, in this wait and in earlier waits at
 	 * the same site for which it was not reported yet

@@ -32,6 +32,7 @@ struct program_run {
 	struct host_run run;
 	struct task_struct task;
 	struct mm_struct memory;
+	struct pid thread_pid;
 	struct sample sample;
 };
 
@@ -45,7 +46,9 @@ static void fill_task(struct program_run *program, const struct host_unwind_proc
 	struct task_struct *task = &program->task;
 
 	program->memory = (struct mm_struct){ .start_code = 1 };
+	program->thread_pid = (struct pid){ .numbers = { { .nr = (int)process->tid } } };
 	*task = (struct task_struct){
+		.thread_pid = &program->thread_pid,
 		.pid = (int)process->tid,
 		.tgid = (int)process->pid,
 		.real_parent = task,

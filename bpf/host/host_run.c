@@ -98,6 +98,10 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 		return find_mapping_chunk(&input->process, key);
 	case HOST_MAP_EXEC_COUNTS:
 		return number == input->process.pid ? (void *)&input->process.exec_count : NULL;
+	case HOST_MAP_INTERPRETERS:
+		return number < input->n_interpreters ? (void *)&input->interpreters[number] : NULL;
+	case HOST_MAP_JVMS:
+		return number == input->process.pid ? (void *)input->jvm : NULL;
 	case HOST_MAP_RULE_CACHE:
 		return current_run->cached_rule;
 	case HOST_MAP_SEEN_STACKS:
@@ -168,12 +172,22 @@ uint64_t host_ringbuf_query(enum host_map map, uint64_t flags)
 	return 0;
 }
 
-uint64_t host_ktime_get_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t host_ktime_get_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t host_ktime_get_boot_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
 }
 
 uint64_t host_get_current_pid_tgid(void)

@@ -35,6 +35,8 @@ enum host_map {
 	HOST_MAP_MAPPING_CHUNKS,
 	HOST_MAP_EXEC_COUNTS,
 	HOST_MAP_UNWIND_TABLES,
+	HOST_MAP_INTERPRETERS,
+	HOST_MAP_JVMS,
 	HOST_MAP_UNWIND_REGIONS,
 	HOST_MAP_UNWIND_POOL,
 	HOST_MAP_UNWIND_PART, /* the part that was last found in the pool */
@@ -54,6 +56,7 @@ long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), 
 long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uint64_t flags);
 uint64_t host_ringbuf_query(enum host_map map, uint64_t flags);
 uint64_t host_ktime_get_ns(void);
+uint64_t host_ktime_get_boot_ns(void);
 uint64_t host_get_current_pid_tgid(void);
 uint32_t host_get_smp_processor_id(void);
 long host_get_current_comm(void *buffer, uint32_t size);

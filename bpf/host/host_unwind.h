@@ -16,6 +16,8 @@
 
 #include "bpf/abi/config.h"
 #include "bpf/abi/counters.h"
+#include "bpf/abi/interpreter.h"
+#include "bpf/abi/jvm.h"
 #include "bpf/abi/mapping.h"
 #include "bpf/abi/sample_record.h"
 #include "bpf/abi/unwind_maps.h"
@@ -80,6 +82,14 @@ struct host_unwind_input {
 	void *read_argument;
 	struct host_unwind_process process;
 	const struct host_unwind_tables *tables; /* NULL if there are none */
+	/*
+	 * The elements of the map `interpreters`. n_interpreters 0: frames of byte code are left
+	 * out, because @read does not have the memory of the process at the time of the sample.
+	 */
+	const struct abi_interpreter *interpreters;
+	uint32_t n_interpreters;
+	/* The process's element of the map `jvms`; NULL: left out, for the same reason. */
+	const struct abi_jvm *jvm;
 };
 
 /*

@@ -157,7 +157,18 @@ struct task_group {
 	struct cfs_bandwidth cfs_bandwidth;
 };
 
+/* include/linux/pid.h. A thread has a number in each PID namespace that contains it. */
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level; /* of the innermost namespace */
+	struct upid numbers[1];
+};
+
 struct task_struct {
+	struct pid *thread_pid;
 	struct css_set *cgroups; /* with CONFIG_CGROUPS */
 	struct task_group *sched_task_group;
 	struct sched_entity se;

@@ -11,9 +11,16 @@
 
 #include "bpf/abi/config.h"
 #include "bpf/abi/counters.h"
+#include "bpf/abi/interpreter.h"
+#include "bpf/abi/jvm.h"
 #include "bpf/abi/mapping.h"
 #include "bpf/abi/sample_record.h"
 #include "bpf/abi/unwind_maps.h"
+
+/* A global function, which the verifier checks without its callers (kernel 5.6). */
+#ifndef __verified_alone
+#define __verified_alone __noinline
+#endif
 
 extern const volatile struct abi_config config;
 extern struct abi_control control;
@@ -48,6 +55,21 @@ struct unwind_tables_map {
 	__uint(max_entries, UNWIND_MAX_TABLES);
 	__type(key, __u32);
 	__type(value, struct abi_unwind_info);
+};
+
+struct interpreters_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ABI_MAX_INTERPRETERS);
+	__type(key, __u32);
+	__type(value, struct abi_interpreter);
+};
+
+struct jvms_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ABI_MAX_JVMS);
+	__type(key, __u32);
+	__type(value, struct abi_jvm);
 };
 
 /* The agent sets max_entries before loading: the number of slots. */
@@ -109,6 +131,8 @@ extern struct processes_map processes SEC(".maps");
 extern struct mapping_chunks_map mapping_chunks SEC(".maps");
 extern struct exec_counts_map exec_counts SEC(".maps");
 extern struct unwind_tables_map unwind_tables SEC(".maps");
+extern struct interpreters_map interpreters SEC(".maps");
+extern struct jvms_map jvms SEC(".maps");
 extern struct unwind_regions_map unwind_regions SEC(".maps");
 extern struct unwind_pool_map unwind_pool SEC(".maps");
 extern struct seen_stacks_map seen_stacks SEC(".maps");

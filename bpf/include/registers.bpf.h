@@ -26,9 +26,9 @@
 
 /*
  * Registers that a callee may change: rax rcx rdx rsi rdi r8 ... r11. Compilers never compute the
- * CFA of a calling frame from them. Hand-written call frame information (OpenSSL's AES-GCM) does,
- * if its callees do not change the register. Then the register still has the value that it has in
- * the innermost frame.
+ * CFA of a frame with a callee from them. Hand-written call frame information (OpenSSL's AES-GCM)
+ * does, where the callees are known not to change the register. The value in the innermost frame is
+ * then the right one.
  */
 #define REGISTERS_OF_CALLEE 0x0f37
 
@@ -104,8 +104,8 @@ struct unwind_registers {
 #if defined(__TARGET_ARCH_x86)
 	__u64 rbx;
 	/*
-	 * false if a step could not compute rbx, for example in an executable without a CFA that
-	 * depends on rbx
+	 * false after a step that could not compute rbx; unwind tables store how to compute it only
+	 * for executables in which a CFA depends on rbx
 	 */
 	bool rbx_known;
 #elif defined(__TARGET_ARCH_arm64)

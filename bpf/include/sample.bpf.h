@@ -27,6 +27,36 @@ struct sample_region {
 	__u32 directory;
 };
 
+enum interpreter_walk_state {
+	INTERPRETER_WALK_NONE,   /* native frames */
+	INTERPRETER_WALK_THREAD, /* looks for the state of the thread */
+	INTERPRETER_WALK_FRAMES, /* adds frames of byte code */
+};
+
+/* The state of python_walk.bpf.h. Addresses are of the process. */
+struct interpreter_walk {
+	enum interpreter_walk_state state;
+	__u32 interpreter; /* the one whose thread was found; 0: none yet */
+	bool is_lost;      /* no more frames of byte code are added to this stack */
+	bool is_done;      /* all frames of this call were added */
+	bool is_listed;    /* `thread` is an element of the list of threads */
+	__u32 tid;         /* in the namespace of the thread */
+	__u32 n_threads;   /* that were compared */
+	__u32 n_frames;
+	__u64 vm, thread;
+	__u64 cframe, frame; /* the next ones; 0: none */
+	/* the call of the loop whose frames are added: its frame, and the end of its stack frame */
+	__u32 loop_interpreter;
+	struct abi_frame loop;
+	__u64 loop_bias;
+	__u64 loop_start, loop_end;
+	/* the state before the frames of a call were added, for the case that it is another call */
+	__u64 call_frame;
+	__u64 call_hash;
+	__u32 call_n_frames;
+	__u64 words[ABI_PYTHON_FRAME_BYTES / sizeof(__u64) + 6]; /* a power of two */
+};
+
 struct sample {
 	struct abi_sample header;
 	/* directly after the header: both are sent in one piece */
@@ -53,14 +83,19 @@ struct sample {
 	bool met_unmapped;    /* a pc was outside all known mappings */
 	/* there is no user stack: the thread exits, or is in the middle of execve() */
 	bool without_memory;
+	bool is_without_jvm; /* the process has no entry in `jvms` */
 	__u64 fault_address; /* address that could not be read, 0 if none */
 	struct sample_region regions[SAMPLE_REGIONS]; /* recently looked up; key 0: empty */
+	struct interpreter_walk walk;
 	struct abi_mapping mapping; /* the mapping found last, which often contains the next pc */
 	__u32 process_flags;        /* enum abi_process_flags */
 	__u32 set;                  /* mapping set of the process, 0 if none */
 	__u32 n_chunks;
 	__u64 replaced_start, replaced_end; /* range whose mappings were replaced */
 	__u64 kernel_pcs[ABI_MAX_KERNEL_FRAMES];
+	/* java_walk.bpf.h */
+	__u32 n_java_frames;
+	__u64 blob[ABI_CODE_BLOB_BYTES / sizeof(__u64)];
 };
 
 static __always_inline void sample_forget_regions(struct sample *sample)

@@ -47,6 +47,27 @@ static __always_inline struct task_struct *current_task(void)
 
 #endif
 
+#if !defined(HEARTH_BPF_KERNEL_5)
+/* The number of the thread in its own PID namespace, as gettid() returns it. */
+static __always_inline __u32 tid_in_namespace(struct task_struct *task)
+{
+	struct pid *pid = NULL;
+	unsigned int level = 0;
+	int tid = 0;
+
+	/*
+	 * Reads with helpers, because the verifier accepts no computed offset in a pointer that it
+	 * knows to be a kernel's struct.
+	 */
+	bpf_core_read(&pid, sizeof(pid), &task->thread_pid);
+	bpf_core_read(&level, sizeof(level), &pid->level);
+	bpf_probe_read_kernel(&tid, sizeof(tid),
+			      (char *)&pid->numbers[0].nr +
+				      level * bpf_core_type_size(struct upid));
+	return (__u32)tid;
+}
+#endif
+
 /* Bits TASK_... of the state. The verifier must know @task as a pointer to a task (BTF). */
 static __always_inline __u32 task_state(struct task_struct *task)
 {

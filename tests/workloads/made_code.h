@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Machine code (x86-64) and call frame instructions of one generated function. No function keeps a
- * frame pointer that leads to the frame of its caller.
+ * Generates the machine code (x86-64) and the call frame instructions of one function. Callers are
+ * found by call frame instructions only: rbp does not lead from frame to frame, because the first
+ * function of a chain loads it with a number that is not an address.
  */
 
 #include <stdbool.h>
@@ -23,12 +24,12 @@ struct made_code {
 };
 
 struct made_function {
-	uint64_t seed;      /* determines everything that differs between functions */
+	uint64_t seed;      /* of the random choices: kind of function, sizes, instructions */
 	uint32_t mean_body; /* bytes in addition to prologue, call and epilogue */
 	/* first function of a chain: loads rbp with a number that is not an address */
 	bool is_head;
-	bool is_leaf;            /* loops as often as its first argument says, and calls nothing */
-	int64_t callee_distance; /* from the start of the function; does not change any size */
+	bool is_leaf;            /* loops; the first argument is the count. Calls nothing */
+	int64_t callee_distance; /* address of the callee minus that of the function */
 };
 
 /* splitmix64: independent numbers for consecutive states. */

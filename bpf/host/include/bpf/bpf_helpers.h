@@ -18,7 +18,8 @@
 #ifndef __weak
 #define __weak __attribute__((weak))
 #endif
-#define __hidden static __attribute__((unused))
+#define __hidden         static __attribute__((unused))
+#define __verified_alone static
 #define __ksym
 #define SEC(name)
 
@@ -41,6 +42,8 @@ struct processes_map;
 struct mapping_chunks_map;
 struct exec_counts_map;
 struct unwind_tables_map;
+struct interpreters_map;
+struct jvms_map;
 struct unwind_regions_map;
 struct unwind_pool_map;
 struct unwind_part_map;
@@ -54,7 +57,9 @@ struct counters_map;
 		 : HOST_MAP_PROCESSES, struct mapping_chunks_map *                                 \
 		 : HOST_MAP_MAPPING_CHUNKS, struct exec_counts_map *                               \
 		 : HOST_MAP_EXEC_COUNTS, struct unwind_tables_map *                                \
-		 : HOST_MAP_UNWIND_TABLES, struct unwind_regions_map *                             \
+		 : HOST_MAP_UNWIND_TABLES, struct interpreters_map *                               \
+		 : HOST_MAP_INTERPRETERS, struct jvms_map *                                        \
+		 : HOST_MAP_JVMS, struct unwind_regions_map *                                      \
 		 : HOST_MAP_UNWIND_REGIONS, struct unwind_pool_map *                               \
 		 : HOST_MAP_UNWIND_POOL, struct unwind_part_map *                                  \
 		 : HOST_MAP_UNWIND_PART, struct rule_cache_map *                                   \
@@ -73,6 +78,7 @@ struct counters_map;
 	host_ringbuf_output(host_map_of(map), data, size, flags)
 #define bpf_ringbuf_query(map, flags) host_ringbuf_query(host_map_of(map), flags)
 #define bpf_ktime_get_ns              host_ktime_get_ns
+#define bpf_ktime_get_boot_ns         host_ktime_get_boot_ns
 #define bpf_get_current_pid_tgid      host_get_current_pid_tgid
 #define bpf_get_smp_processor_id      host_get_smp_processor_id
 #define bpf_get_current_comm          host_get_current_comm

@@ -218,6 +218,19 @@ static void a_deleted_file_is_read_through_its_mapping_in_another_process(void *
 	release_holder(child, pipe);
 	assert_errno(executable_open(executable), -ENOENT);
 	free(path);
+
+	/* Another process has mapped a copy. */
+	path = copy_to(*state, "copy", IDENTIFIED_PROGRAM);
+	mapping = map_path(path);
+	file = file_of(&mapping, getpid(), path);
+	assert_ok(executable_cache_replace_source(cache, executable, &file));
+	assert_int_equal(unlink(path), 0);
+	assert_false(executable->source_is_trusted);
+	fd = executable_open(executable);
+	assert_ok(fd);
+	(void)close(fd);
+	unmap(&mapping);
+	free(path);
 }
 
 static void an_executable_in_memory_only_is_identified(void **state)

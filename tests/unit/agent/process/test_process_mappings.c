@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/executable_cache_private.h"
 #include "tests/unit/agent/process/process_table_fixture.h"
 
 static void a_child_shares_the_mappings_of_its_parent_until_it_maps_something(void **state)
@@ -82,6 +83,50 @@ static void a_mapping_replaces_code_only_if_another_file_was_there(void **state)
 	assert_true(process_table_replaces(fixture->table, &event));
 	event.pid = 11;
 	assert_false(process_table_replaces(fixture->table, &event));
+}
+
+static void identify_at(struct fixture *fixture, uint32_t pid, uint64_t pc,
+			struct executable *executable)
+{
+	struct process_mapping *mapping =
+		process_table_mapping(fixture->table, find(fixture, pid), pc, 1);
+
+	assert_non_null(mapping);
+	executable_ref(executable);
+	mapping->executable = executable;
+}
+
+static void a_mapping_of_an_executable_is_found_in_another_live_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct executable *library, *other;
+	struct mapped_file file;
+
+	assert_ok(executable_cache_add(fixture->executables, &(struct executable_id){},
+				       EXECUTABLE_USER, "library", NULL, &library));
+	assert_ok(executable_cache_add(fixture->executables, &(struct executable_id){},
+				       EXECUTABLE_USER, "other", NULL, &other));
+	for (uint32_t pid = PARENT; pid <= CHILD; pid++) {
+		forked(fixture, 1, pid);
+		execed(fixture, pid, "x");
+		mapped(fixture, pid, 0x1000, 0x3000, "/no/such/other");
+		mapped(fixture, pid, 0x4000ull + pid * 0x1000ull, 0x5000ull + pid * 0x1000ull,
+		       pid == PARENT ? "/no/such/a" : "/no/such/b");
+		identify_at(fixture, pid, 0x1000, other);
+		identify_at(fixture, pid, 0x4000ull + pid * 0x1000ull, library);
+	}
+
+	assert_int_equal(process_table_find_mapping_of(fixture->table, library, PARENT, &file), 1);
+	assert_int_equal(file.pid, CHILD);
+	assert_int_equal(file.start, 0x4000 + CHILD * 0x1000ull);
+	assert_int_equal(file.end, 0x5000 + CHILD * 0x1000ull);
+	assert_string_equal(file.path, "/no/such/b");
+	assert_int_equal(process_table_find_mapping_of(fixture->table, library, CHILD, &file), 1);
+	assert_int_equal(file.pid, PARENT);
+	exited(fixture, PARENT);
+	assert_int_equal(process_table_find_mapping_of(fixture->table, library, CHILD, &file), 0);
+	execed(fixture, CHILD, "y");
+	assert_int_equal(process_table_find_mapping_of(fixture->table, library, 0, &file), 0);
 }
 
 static void random_mappings_agree_with_a_page_table(void **state)
@@ -250,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_shares_the_mappings_of_its_parent_until_it_maps_something),
+		TEST(a_mapping_of_an_executable_is_found_in_another_live_process),
 		TEST(a_mapping_replaces_what_it_overlaps),
 		TEST(a_mapping_replaces_code_only_if_another_file_was_there),
 		TEST(random_mappings_agree_with_a_page_table),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the file of an interpreter says about it (agent/interpreter/python/find_python.h). A parser
+ * reads it together with the identity of the file, and the executable keeps it.
+ */
+
+#include "bpf/abi/interpreter.h"
+#include "common/base.h"
+
+#define INTERPRETER_SYMBOLS 11
+
+struct interpreter_facts {
+	uint32_t runtime; /* enum interpreter_runtime; INTERPRETER_NONE: the file has none */
+	uint32_t version; /* major << 8 | minor */
+	uint64_t runtime_addr;
+	union {
+		struct abi_code_range loop[ABI_LOOP_PARTS];
+		/* HotSpot: ELF addresses (agent/interpreter/hotspot/hotspot_layout.h) */
+		uint32_t symbols[INTERPRETER_SYMBOLS];
+	};
+};

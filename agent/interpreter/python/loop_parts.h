@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Finds the second part of a function that the compiler has split: gcc moves code that rarely runs
+ * (NAME.cold) away from the function, often without an exported symbol. The function jumps to
+ * it, and it has call frame information of its own.
+ */
+
+#include "bpf/abi/interpreter.h"
+#include "common/elf/elf_file.h"
+
+/*
+ * Finds the range of call frame information to which most jumps out of @first lead. 1: *ret_second;
+ * 0: there is none; -ENODATA: the file was truncated; -ENOMEM.
+ */
+int loop_parts_find(const struct elf_file *elf, const struct abi_code_range *first,
+		    struct abi_code_range *ret_second);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * Interpreters that the unwinder knows. The map `interpreters` has an entry for each executable
+ * with an interpreter in use; abi_mapping.interpreter is its index. An entry never changes.
+ *
+ * When unwinding reaches the interpreter's loop, the function that executes byte code, the unwinder
+ * finds the state of the thread in the memory of the process, and adds the frames of the functions
+ * that this call of the loop executes. It reads the structures of the runtime by the offsets in the
+ * entry, which depend on the version of the runtime (agent/interpreter).
+ *
+ * A frame of byte code is {address of the code object in the process, position in it, kind}. The
+ * agent replaces the address by the number of the code object's content.
+ */
+
+#include "bpf/abi/limits.h"
+
+/* Index 0 is not used: a mapping without an interpreter. */
+#define ABI_MAX_INTERPRETERS 256
+
+enum interpreter_runtime {
+	INTERPRETER_NONE = 0,
+	INTERPRETER_PYTHON = 1, /* CPython */
+	INTERPRETER_HOTSPOT =
+		2, /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
+};
+
+/* The loop may have a second part: code that the compiler moved away because it rarely runs. */
+#define ABI_LOOP_PARTS 2
+
+struct abi_code_range {
+	__u64 start, end; /* ELF addresses */
+};
+
+/*
+ * Where a thread's frames are, in CPython 3.11:
+ *
+ *   _PyRuntime -> interpreters -> threads -> cframe -> frame -> previous frame -> ...
+ *                                              |
+ *                                              +-> previous cframe -> frame -> ...
+ *
+ * Each call of the loop has a cframe, a local variable in its stack frame. It points to the
+ * innermost function of this call. A function that is called from Python runs in the same call of
+ * the loop. The outermost function of the call is marked as entry.
+ *
+ * 3.12 marks the outermost function of a call by a frame without a function, the shim, which is
+ * another local variable of the loop. 3.13 has no cframes: thread -> frame -> ... -> shim -> frames
+ * of the call before.
+ *
+ * Offsets are in bytes. Those of a frame must be multiples of 8, except frame_entry.
+ */
+struct abi_python_layout {
+	/* the thread that holds the lock of the interpreter; 0: not there (3.12 and later) */
+	__u16 runtime_current_thread;
+	__u16 runtime_interpreters;
+	__u16 interpreter_next;
+	__u16 interpreter_threads;
+	__u16 thread_next;
+	__u16 thread_native_id; /* gettid() of the thread, in its PID namespace */
+	__u16 thread_cframe;    /* without cframes: the innermost frame */
+	__u16 has_cframes;
+	__u16 cframe_frame;
+	__u16 cframe_previous;
+	__u16 frame_code; /* the lowest bits of the pointer there may be flags (3.14) */
+	__u16 frame_previous;
+	__u16 frame_instruction; /* the instruction that the frame executes */
+	/* a byte; from frame_entry_value on, the frame is the outermost one of its call */
+	__u16 frame_entry;
+	__u16 frame_entry_value;
+	__u16 frame_entry_is_shim; /* that frame has no function (3.12 and later) */
+	__u16 frame_bytes;         /* at most ABI_PYTHON_FRAME_BYTES; contains all of the above */
+	__u16 code_bytecode;       /* the first instruction */
+	__u16 zero[2];
+};
+
+#define ABI_PYTHON_FRAME_BYTES 80
+
+struct abi_interpreter {
+	__u32 runtime; /* enum interpreter_runtime */
+	__u32 zero;
+	__u64 runtime_addr; /* ELF address of the runtime's state: _PyRuntime */
+	struct abi_code_range loop[ABI_LOOP_PARTS]; /* the first one begins with the function */
+	struct abi_python_layout python;
+};
+
+_Static_assert(sizeof(struct abi_interpreter) == 88, "part of the BPF/userspace ABI");

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * Steps over the frames of code that a HotSpot JVM generates (bpf/abi/jvm.h). This code has no
+ * unwind rows, and compiled methods keep no frame pointer, but the JVM knows the sizes of their
+ * frames.
+ *
+ * java_step() handles one frame. It reads at most JAVA_MAX_HOPS bytes of a segment map and some
+ * words, whatever the process has written there, and the frames of a stack must rise.
+ *
+ * x86-64 only.
+ */
+
+#include "bpf/abi/jvm.h"
+#include "bpf/include/unwind_step.bpf.h"
+
+/*
+ * Steps back in a segment map: each passes up to 254 segments of 128 bytes, so that code of 512 KiB
+ * is found. The interpreter, which may be larger, is known by its range.
+ */
+#define JAVA_MAX_HOPS 16
+
+#define SEGMENT_FREE 0xff
+
+/* The first bytes of the names of blobs, as a number. */
+#define NAME_NMETHOD        0x00646f6874656d6eULL /* "nmethod" */
+#define NAME_NATIVE_NMETHOD 0x6e2065766974616eULL /* "native n" */
+
+/*
+ * The frame of an interpreted method: offsets from the frame pointer. Those of JDK 9 and later;
+ * HotSpot compiles them into its interpreter and exports only the first.
+ */
+#define INTERPRETED_SENDER_SP (-8)
+#define INTERPRETED_METHOD    (-24)
+#define INTERPRETED_BYTE_CODE (-64)
+
+/* The innermost interpreted frame has its position in r13. */
+#define REGISTER_BYTE_CODE 13
+
+/* The byte code of a method has at most this size (JVM specification, 4.7.3). */
+#define MAX_BYTE_CODE 65536
+
+/* An interpreted frame is not larger: locals and operands are at most 65535 words each. */
+#define MAX_INTERPRETED_BYTES (2 * 65536 * 8 + 4096)
+
+/* The compiler's limit for frames is 1 MiB. */
+#define MAX_FRAME_WORDS (1U << 17)
+
+enum java_step {
+	JAVA_STEP_NONE, /* the pc is not in generated code */
+	JAVA_STEP_CALLER,
+	JAVA_STEP_END, /* the stack was cut */
+};
+
+/* The entry of the sampled image of the process, or NULL. Remembers that there is none. */
+static __always_inline const struct abi_jvm *find_jvm(struct sample *sample)
+{
+	__u32 pid = sample->header.pid;
+	const struct abi_jvm *jvm;
+
+	if (sample->is_without_jvm)
+		return NULL;
+	jvm = bpf_map_lookup_elem(&jvms, &pid);
+	if (jvm && jvm->n_execs == sample->header.exec_count / ABI_EXEC_STEP &&
+	    jvm->start_time_10ms == sample->header.start_time_ns / ABI_START_TIME_TICK_NS)
+		return jvm;
+	sample->is_without_jvm = true;
+	return NULL;
+}
+
+/* The heap that contains @pc, or NULL. */
+static __always_inline const struct abi_code_heap *find_heap(const struct abi_jvm *jvm, __u64 pc)
+{
+	const struct abi_code_heap *found = NULL;
+
+#pragma unroll
+	for (int i = 0; i < ABI_MAX_CODE_HEAPS; i++)
+		if (pc >= jvm->heaps[i].low && pc < jvm->heaps[i].high)
+			found = &jvm->heaps[i];
+	return found;
+}
+
+/* The address of the blob that contains @pc, 0 if it is free or cannot be read. */
+static __always_inline __u64 find_blob(const struct abi_jvm *jvm, const struct abi_code_heap *heap,
+				       __u64 pc)
+{
+	__u32 shift = heap->segment_shift & 31;
+	__u64 segment = (pc - heap->low) >> shift;
+	__u8 tag = SEGMENT_FREE;
+
+	for (int i = 0; i < JAVA_MAX_HOPS; i++) {
+		if (bpf_probe_read_user(&tag, sizeof(tag), (void *)(heap->segment_map + segment)) ||
+		    tag == SEGMENT_FREE)
+			return 0;
+		if (tag == 0)
+			return heap->low + (segment << shift) + jvm->layout.heap_block_bytes;
+		segment -= tag;
+	}
+	return 0;
+}
+
+/* The words of the blob in sample->blob. */
+static __always_inline __u64 blob_word(const struct sample *sample, __u16 offset)
+{
+	__u32 index = offset / sizeof(__u64);
+
+	asm volatile("" : "+r"(index));
+	return sample->blob[index % (ABI_CODE_BLOB_BYTES / sizeof(__u64))];
+}
+
+static __always_inline __u32 blob_half(const struct sample *sample, __u16 offset)
+{
+	return (__u32)(blob_word(sample, offset) >> (offset % sizeof(__u64) * 8));
+}
+
+/* Where a frame's caller is: its stack pointer, and where this frame has saved the registers. */
+struct java_caller {
+	__u64 cfa;   /* the return address is below it, unless pc_at is set */
+	__u64 fp_at; /* address of the saved frame pointer; 0: it was not changed */
+	__u64 pc_at; /* 0: cfa - 8 */
+};
+
+static __always_inline enum java_step go_to_caller(struct sample *sample,
+						   const struct java_caller *caller)
+{
+	struct unwind_registers *registers = &sample->registers;
+	__u64 fp = registers->fp, pc = 0;
+
+	if (caller->cfa <= registers->sp || caller->cfa & 7) {
+		cut(sample, STACK_CUT_BAD_FRAME);
+		return JAVA_STEP_END;
+	}
+	if ((caller->fp_at && !read_u64(sample, caller->fp_at, &fp)) ||
+	    !read_u64(sample, caller->pc_at ? caller->pc_at : caller->cfa - 8, &pc)) {
+		stopped_by_page(sample);
+		return JAVA_STEP_END;
+	}
+	if (pc == 0) {
+		cut(sample, STACK_CUT_BAD_FRAME);
+		return JAVA_STEP_END;
+	}
+	set_sp(registers, caller->cfa, true);
+	registers->fp = fp;
+	registers->pc = pc;
+	registers->general_passed = true;
+	lose_rbx(registers);
+	sample->pc_is_exact = false;
+	sample->innermost = false;
+	return JAVA_STEP_CALLER;
+}
+
+/* Like go_to_caller(), if this step has added no frame. */
+static __always_inline enum java_step skip_to_caller(struct sample *sample,
+						     const struct java_caller *caller)
+{
+	enum java_step step = go_to_caller(sample, caller);
+
+	/* unwind_user_again() would remove the frame of the step before. */
+	if (step == JAVA_STEP_END)
+		sample->fault_address = 0;
+	return step;
+}
+
+/* False: the record is full, and the stack is cut. */
+static __always_inline bool add_java_frame(struct sample *sample, __u64 address, __u64 position)
+{
+	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
+	sample->n_java_frames++;
+	if (add_user_frame(sample, FRAME_HOTSPOT, (__u32)position & PYTHON_MAX_POSITION, address))
+		return true;
+	cut(sample, STACK_CUT_DEPTH);
+	return false;
+}
+
+/*
+ * Sets *ret_position to the index of the byte code in the method of the frame. Returns false if the
+ * frame has no method.
+ */
+static __always_inline bool find_position(struct sample *sample, const struct abi_jvm *jvm,
+					  __u64 method, __u64 *ret_position)
+{
+	const struct unwind_registers *registers = &sample->registers;
+	__u64 code = 0, saved = 0;
+
+	if (method == 0 || method & 7 ||
+	    bpf_probe_read_user(&code, sizeof(code), (void *)(method + jvm->layout.method_const)) ||
+	    code == 0 || code & 7)
+		return false;
+	code += jvm->layout.const_method_bytes;
+	*ret_position = 0;
+	if (sample->innermost && registers->general[REGISTER_BYTE_CODE] - code < MAX_BYTE_CODE) {
+		*ret_position = registers->general[REGISTER_BYTE_CODE] - code;
+		return true;
+	}
+	if (!read_u64(sample, registers->fp + INTERPRETED_BYTE_CODE, &saved))
+		return false;
+	/* The frame of a native method has no position. */
+	if (saved - code < MAX_BYTE_CODE)
+		*ret_position = saved - code;
+	return saved == 0 || saved - code < MAX_BYTE_CODE;
+}
+
+/* The interpreter has not yet made a frame, or has removed it. */
+static __always_inline enum java_step step_without_frame(struct sample *sample)
+{
+	const struct java_caller caller = { .cfa = sample->registers.sp + 8 };
+
+	return skip_to_caller(sample, &caller);
+}
+
+static __always_inline enum java_step step_interpreted(struct sample *sample,
+						       const struct abi_jvm *jvm)
+{
+	struct unwind_registers *registers = &sample->registers;
+	__u64 fp = registers->fp, method = 0, position = 0, sender_sp = 0;
+	struct java_caller caller = { .cfa = fp + 16, .fp_at = fp, .pc_at = fp + 8 };
+
+	if (fp & 7 || fp < registers->sp || fp - registers->sp > MAX_INTERPRETED_BYTES ||
+	    !read_u64(sample, fp + INTERPRETED_METHOD, &method) ||
+	    !find_position(sample, jvm, method, &position)) {
+		if (sample->pc_is_exact)
+			return step_without_frame(sample);
+		cut(sample, STACK_CUT_BAD_FRAME);
+		return JAVA_STEP_END;
+	}
+	if (!add_java_frame(sample, method, position))
+		return JAVA_STEP_END;
+	/* A compiled caller does not count the arguments that were copied for this frame. */
+	if (read_u64(sample, fp + INTERPRETED_SENDER_SP, &sender_sp) && sender_sp > fp + 8 &&
+	    sender_sp - fp < MAX_INTERPRETED_BYTES)
+		caller.cfa = sender_sp;
+	return go_to_caller(sample, &caller);
+}
+
+/*
+ * The innermost frame of a compiled method may not have been made yet, or may already be removed:
+ * compares the code before and at the pc with what the compilers write there.
+ */
+static __always_inline void find_innermost_caller(struct sample *sample, __u64 complete,
+						  struct java_caller *caller)
+{
+	__u64 pc = sample->registers.pc, sp = sample->registers.sp;
+	__u64 before = 0, code[2] = {};
+
+	(void)bpf_probe_read_user(&before, sizeof(before), (void *)(pc - 8));
+	(void)bpf_probe_read_user(code, sizeof(code), (void *)pc);
+	if (pc < complete) {
+		bool has_space = (before >> 32 & 0xffffff) == 0xec8348 || /* sub rsp, 8 bits */
+				 (before >> 8 & 0xffffff) == 0xec8148;    /* sub rsp, 32 bits */
+		bool saves_fp = (code[0] & 0xffffffff) == 0x246c8948 || /* mov [rsp+8 bits], rbp */
+				(code[0] & 0xffffffff) == 0x24ac8948;   /* 32 bits */
+		bool has_fp = before >> 56 == 0x55 ||                   /* push rbp */
+			      (before >> 32) == 0xec8b4855 ||           /* push rbp; mov rbp, rsp */
+			      (before >> 32) == 0xe5894855;
+
+		if (saves_fp) {
+			caller->fp_at = 0;
+		} else if (has_fp) {
+			caller->cfa = sp + 16;
+			caller->fp_at = sp;
+		} else if (!has_space) {
+			caller->cfa = sp + 8;
+			caller->fp_at = 0;
+		}
+		return;
+	}
+	if ((code[0] & 0xff) == 0x5d) { /* pop rbp */
+		caller->cfa = sp + 16;
+		caller->fp_at = sp;
+	} else if ((code[0] & 0xff) == 0xc3 ||         /* ret */
+		   (code[0] & 0xffffff) == 0xa73b49 || /* cmp rsp, [r15+...] */
+		   ((code[0] & 0xffff) == 0x870f && (code[0] >> 48 & 0xff) == 0xc3) || /* ja; ret */
+		   (code[0] & 0xffffffff) == 0xc3028541 || /* test eax, [r10]; ret */
+		   ((code[0] & 0xffff) == 0x0585 && (code[0] >> 48 & 0xff) == 0xc3) ||
+		   ((code[0] & 0xffffff) == 0x978b4d && code[0] >> 56 == 0x41 &&
+		    (code[1] & 0xffffff) == 0xc30285)) { /* mov r10, [r15+...]; test; ret */
+		caller->cfa = sp + 8;
+		caller->fp_at = 0;
+	}
+}
+
+/* Whether the word below @cfa is a return address in generated code. */
+static __always_inline bool returns_to_java(struct sample *sample, const struct abi_jvm *jvm,
+					    __u64 cfa)
+{
+	__u64 pc = 0;
+
+	return read_u64(sample, cfa - 8, &pc) && find_heap(jvm, pc);
+}
+
+/*
+ * Stubs are written by hand. They have a frame of the blob's size, or a frame pointer; the
+ * innermost one may have neither, or may just have pushed the frame pointer.
+ */
+static __always_inline void find_caller_of_stub(struct sample *sample, const struct abi_jvm *jvm,
+						bool has_size, struct java_caller *caller)
+{
+	__u64 sp = sample->registers.sp, fp = sample->registers.fp;
+
+	if (!sample->pc_is_exact && has_size)
+		return;
+	if (sample->pc_is_exact) {
+		if (has_size && returns_to_java(sample, jvm, caller->cfa))
+			return;
+		if (returns_to_java(sample, jvm, sp + 8)) {
+			*caller = (struct java_caller){ .cfa = sp + 8 };
+			return;
+		}
+		if (returns_to_java(sample, jvm, sp + 16)) {
+			*caller = (struct java_caller){ .cfa = sp + 16, .fp_at = sp };
+			return;
+		}
+	}
+	*caller = (struct java_caller){ .cfa = fp + 16, .fp_at = fp };
+}
+
+/* sample->blob is the blob at @blob. */
+static __always_inline enum java_step step_blob(struct sample *sample, const struct abi_jvm *jvm,
+						__u64 blob)
+{
+	const struct abi_hotspot_layout *layout = &jvm->layout;
+	struct unwind_registers *registers = &sample->registers;
+	__u64 code = blob_word(sample, layout->blob_code), pc = registers->pc;
+	__u32 words = blob_half(sample, layout->blob_frame_size);
+	__u64 name = 0;
+	struct java_caller caller = { .cfa = registers->sp + 8ULL * words };
+	bool is_compiled;
+
+	(void)bpf_probe_read_user(&name, sizeof(name),
+				  (void *)blob_word(sample, layout->blob_name));
+	is_compiled = name == NAME_NMETHOD || name == NAME_NATIVE_NMETHOD;
+	caller.fp_at = caller.cfa - 16;
+	if (words > MAX_FRAME_WORDS)
+		words = 0;
+	if (is_compiled && words < 2) {
+		cut(sample, STACK_CUT_BAD_FRAME);
+		return JAVA_STEP_END;
+	}
+	if (is_compiled && pc == blob_word(sample, layout->nmethod_deopt)) {
+		__u32 at = 0;
+
+		if (bpf_probe_read_user(&at, sizeof(at),
+					(void *)(blob + layout->nmethod_orig_pc)) == 0)
+			(void)read_u64(sample, registers->sp + at, &pc);
+	}
+	if (!add_java_frame(sample, blob | (is_compiled ? ABI_HOTSPOT_COMPILED : ABI_HOTSPOT_STUB),
+			    is_compiled ? pc - code : 0))
+		return JAVA_STEP_END;
+	if (!is_compiled)
+		find_caller_of_stub(sample, jvm, words >= 2, &caller);
+	else if (sample->pc_is_exact)
+		find_innermost_caller(sample, code + blob_half(sample, layout->blob_frame_complete),
+				      &caller);
+	return go_to_caller(sample, &caller);
+}
+
+/*
+ * If the frame is in generated code of a JVM, adds it and goes to its caller. The verifier checks
+ * this function once by itself, and not in each state in which the walk calls it.
+ */
+__verified_alone int java_step(struct sample *sample);
+__verified_alone int java_step(struct sample *sample)
+{
+	const struct abi_code_heap *heap;
+	const struct abi_jvm *jvm;
+	__u64 blob, pc;
+
+	if (!sample)
+		return JAVA_STEP_NONE;
+	jvm = find_jvm(sample);
+	if (!jvm)
+		return JAVA_STEP_NONE;
+	pc = sample->registers.pc;
+	if (pc == jvm->call_stub_return) {
+		const struct java_caller caller = {
+			.cfa = sample->registers.fp + 16,
+			.fp_at = sample->registers.fp,
+		};
+
+		return skip_to_caller(sample, &caller);
+	}
+	if (pc >= jvm->interpreter.start && pc < jvm->interpreter.end)
+		return step_interpreted(sample, jvm);
+	heap = find_heap(jvm, pc);
+	if (!heap)
+		return JAVA_STEP_NONE;
+	blob = find_blob(jvm, heap, pc);
+	if (blob == 0 || bpf_probe_read_user(sample->blob, sizeof(sample->blob), (void *)blob)) {
+		count(ABI_COUNTER_JAVA_UNREADABLE);
+		return JAVA_STEP_NONE;
+	}
+	return step_blob(sample, jvm, blob);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/elf/elf_symbol.h"
+
+#include <elf.h>
+
+#include "common/limits.h"
+
+/* Larger tables are not read. python3.11 with its debug symbols has 1 MiB. */
+#define MAX_TABLE_BYTES (16 * MIB)
+
+static bool has_name(const struct bytes *names, uint32_t offset, const char *name)
+{
+	size_t size = strlen(name) + 1;
+
+	return offset < names->size && names->size - offset >= size &&
+	       memcmp(names->data + offset, name, size) == 0;
+}
+
+static void find_in_table(const struct bytes *table, const struct bytes *names,
+			  struct elf_symbol *symbols, size_t n_symbols)
+{
+	for (size_t at = 0; at + sizeof(Elf64_Sym) <= table->size; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, table->data + at, sizeof(symbol));
+		if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0)
+			continue;
+		for (size_t i = 0; i < n_symbols; i++) {
+			if (symbols[i].vaddr != 0 ||
+			    !has_name(names, symbol.st_name, symbols[i].name))
+				continue;
+			symbols[i].vaddr = symbol.st_value;
+			symbols[i].size = symbol.st_size;
+		}
+	}
+}
+
+static int find_in_section(const struct elf_file *elf, const char *section_name,
+			   struct elf_symbol *symbols, size_t n_symbols)
+{
+	scoped(bytes_release) struct bytes table = BYTES_INIT(MAX_TABLE_BYTES);
+	scoped(bytes_release) struct bytes names = BYTES_INIT(MAX_TABLE_BYTES);
+	const struct elf_section *section = elf_file_section(elf, section_name);
+	int r;
+
+	if (!section || section->type == SHT_NOBITS || section->link >= elf->n_sections ||
+	    elf->sections[section->link].type != SHT_STRTAB)
+		return 0;
+	r = elf_file_read_section(elf, section, &table);
+	if (r == 0)
+		r = elf_file_read_section(elf, &elf->sections[section->link], &names);
+	if (r == 0)
+		find_in_table(&table, &names, symbols, n_symbols);
+	return r;
+}
+
+int elf_symbols_find(const struct elf_file *elf, struct elf_symbol *symbols, size_t n_symbols)
+{
+	bool has_all = true;
+	int r;
+
+	for (size_t i = 0; i < n_symbols; i++)
+		symbols[i].vaddr = symbols[i].size = 0;
+	r = find_in_section(elf, ".dynsym", symbols, n_symbols);
+	for (size_t i = 0; i < n_symbols; i++)
+		has_all &= symbols[i].vaddr != 0;
+	if (r < 0 || has_all)
+		return r;
+	return find_in_section(elf, ".symtab", symbols, n_symbols);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Finds defined symbols of an ELF file by name: in .dynsym, and those that .dynsym lacks in
+ * .symtab. Reads whole tables: call it only for files that are likely to have the symbols.
+ */
+
+#include "common/elf/elf_file.h"
+
+struct elf_symbol {
+	const char *name;
+	uint64_t vaddr; /* 0: not found */
+	uint64_t size;
+};
+
+/* Fills vaddr and size of @symbols. 0; -ENODATA: the file was truncated; -EFBIG; -ENOMEM. */
+int elf_symbols_find(const struct elf_file *elf, struct elf_symbol *symbols, size_t n_symbols);

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Functions for tests of programs in languages with scripts or a virtual machine: shares and callers of named functions. A
+# test sets $FREQUENCY, $LEAST_CPU_US, and for each program ${pids[NAME]} and ${cpu_before[NAME]}.
+. "$(dirname "$0")/lib.sh"
+need_tools jq python3
+
+# function_total FILE NAME: total of the function at all of its lines, without calls below itself.
+function_total() { python3 -B "$e2e_root/tests/e2e/function_nodes.py" total "$1" "$2"; }
+
+# function_share FILE NAME [TOTAL]: percent of TOTAL, by default of the whole profile.
+function_share() {
+	awk -v value="$(function_total "$1" "$2")" -v total="${3:-$(total_of "$1")}" \
+		'BEGIN { printf "%.2f\n", total ? 100 * value / total : 0 }'
+}
+
+# expect_share FILE NAME PERCENT POINTS [TOTAL]: within POINTS and 3.5 standard deviations of the number of samples. One CPU
+# second of the kernel's accounting is $FREQUENCY samples.
+expect_share() {
+	local total=${5:-$(total_of "$1")} samples tolerance
+	samples=$((total * FREQUENCY / 1000000))
+	tolerance=$(awk -v p="$3" -v points="$4" -v n="$samples" 'BEGIN { printf "%.2f\n", points + 3.5 * sqrt(p * (100 - p) / n) }')
+	expect_near "${1##*/}: percent of $2" "$(function_share "$1" "$2" "$total")" "$3" "$tolerance"
+}
+
+# callers_of FILE NAME: for each node of the function, the names of its callers, without lines: "a<b<c", each line once.
+callers_of() { python3 -B "$e2e_root/tests/e2e/function_nodes.py" callers "$1" "$2"; }
+
+expect_complete() {
+	local truncated
+	truncated=$(jq '[.result[] | select(.profile_location_str | startswith("[truncated")) | .total_value] | add // 0' "$1")
+	expect_at_most "${1##*/}: percent of stacks that are cut" \
+		"$(awk -v a="$truncated" -v t="$(total_of "$1")" 'BEGIN { printf "%.2f\n", 100 * a / t }')" 1
+}
+
+have_run() {
+	local program
+	for program in "${!pids[@]}"; do
+		[ "$(cpu_time_us "${pids[$program]}")" -ge $((cpu_before[$program] + LEAST_CPU_US)) ] || return 1
+	done
+}

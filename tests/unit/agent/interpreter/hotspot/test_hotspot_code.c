@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a method and compiled code from memory in which they have the layout of JDK 17. */
+#include "agent/interpreter/hotspot/hotspot_code.h"
+#include "bpf/abi/jvm.h"
+
+#include "tests/support/unit.h"
+
+#define BASE         0x10000ULL
+#define MEMORY_BYTES 8192
+
+/* Where the objects are. */
+enum {
+	METHOD = 0x10000,
+	CONST_METHOD = 0x10100,
+	POOL = 0x10200,
+	KLASS = 0x10300,
+	CLASS_NAME = 0x10400,
+	NAME = 0x10480,
+	DESCRIPTOR = 0x10500,
+	FILE_NAME = 0x10580,
+	NMETHOD = 0x10800,
+	OTHER_METHOD = 0x10f00,
+	BLOB_NAME = 0x11000,
+};
+
+static const struct hotspot_layout layout_17 = {
+	.version = 17,
+	.offset = {
+		[HOTSPOT_BLOB_NAME] = 96, [HOTSPOT_NMETHOD_METHOD] = 112,
+		[HOTSPOT_NMETHOD_SCOPES] = 120, [HOTSPOT_NMETHOD_METADATA] = 260,
+		[HOTSPOT_NMETHOD_PCS] = 268, [HOTSPOT_NMETHOD_PCS_END] = 272,
+		[HOTSPOT_PC_OFFSET] = 0, [HOTSPOT_PC_SCOPE] = 4, [HOTSPOT_METHOD_CONST] = 8,
+		[HOTSPOT_CONST_POOL] = 8, [HOTSPOT_CONST_SIZE] = 24, [HOTSPOT_CONST_FLAGS] = 28,
+		[HOTSPOT_CONST_CODE_SIZE] = 32, [HOTSPOT_CONST_NAME] = 34,
+		[HOTSPOT_CONST_SIGNATURE] = 36, [HOTSPOT_POOL_HOLDER] = 24,
+		[HOTSPOT_POOL_FILE] = 54, [HOTSPOT_POOL_LENGTH] = 60, [HOTSPOT_KLASS_NAME] = 24,
+		[HOTSPOT_SYMBOL_LENGTH] = 4, [HOTSPOT_SYMBOL_BODY] = 6,
+	},
+	.size = {
+		[HOTSPOT_SIZE_HEAP_BLOCK] = 16, [HOTSPOT_SIZE_CONST_METHOD] = 48,
+		[HOTSPOT_SIZE_CONSTANT_POOL] = 72, [HOTSPOT_SIZE_PC_DESC] = 16,
+	},
+};
+
+/* Lines 7 at 0 and 9 at 3. */
+static const uint8_t line_table[] = { 0 << 3 | 7, 3 << 3 | 2, 0 };
+
+/*
+ * The scopes: at 1 that of the method itself at the index 11; at 4 that of the other method at 2,
+ * inlined into it. Numbers are caller, method, index + 1.
+ */
+static const uint8_t scopes[] = { 0, 0, 1, 12, 1, 2, 3 };
+
+struct memory {
+	uint8_t bytes[MEMORY_BYTES];
+};
+
+static int read_memory(void *arg, uint64_t address, void *buffer, size_t size)
+{
+	const struct memory *memory = arg;
+
+	if (address < BASE || address - BASE > MEMORY_BYTES ||
+	    size > MEMORY_BYTES - (address - BASE))
+		return -EFAULT;
+	memcpy(buffer, memory->bytes + (address - BASE), size);
+	return 0;
+}
+
+static void put(struct memory *memory, uint64_t address, const void *bytes, size_t size)
+{
+	memcpy(memory->bytes + (address - BASE), bytes, size);
+}
+
+static void put_number(struct memory *memory, uint64_t address, uint64_t number, size_t size)
+{
+	put(memory, address, &number, size);
+}
+
+static void put_symbol(struct memory *memory, uint64_t address, const char *text)
+{
+	put_number(memory, address + 4, strlen(text), 2);
+	put(memory, address + 6, text, strlen(text));
+}
+
+static void put_method(struct memory *memory)
+{
+	put_number(memory, METHOD + 8, CONST_METHOD, 8);
+	put_number(memory, CONST_METHOD + 8, POOL, 8);
+	put_number(memory, CONST_METHOD + 24, 8, 4); /* words */
+	put_number(memory, CONST_METHOD + 28, 1, 2); /* it has a line table */
+	put_number(memory, CONST_METHOD + 32, 5, 2); /* bytes of code */
+	put_number(memory, CONST_METHOD + 34, 1, 2);
+	put_number(memory, CONST_METHOD + 36, 2, 2);
+	put(memory, CONST_METHOD + 48 + 5, line_table, sizeof(line_table));
+	put_number(memory, POOL + 24, KLASS, 8);
+	put_number(memory, POOL + 54, 3, 2);
+	put_number(memory, POOL + 60, 4, 4);
+	put_number(memory, POOL + 72 + 8, NAME, 8);
+	put_number(memory, POOL + 72 + 16, DESCRIPTOR, 8);
+	put_number(memory, POOL + 72 + 24, FILE_NAME, 8);
+	put_number(memory, KLASS + 24, CLASS_NAME, 8);
+	put_symbol(memory, CLASS_NAME, "com/example/Shop");
+	put_symbol(memory, NAME, "price");
+	put_symbol(memory, DESCRIPTOR, "(I)V");
+	put_symbol(memory, FILE_NAME, "Shop.java");
+}
+
+/* PcDescs at the offsets -1 (a sentinel), 16, 40, and a last one; the scopes, and two methods. */
+static void put_compiled(struct memory *memory)
+{
+	static const struct {
+		int32_t pc;
+		uint32_t scope;
+	} descs[] = { { -1, 0 }, { 16, 1 }, { 40, 4 }, { INT32_MAX, 0 } };
+
+	put_number(memory, NMETHOD + 96, BLOB_NAME, 8);
+	put_number(memory, NMETHOD + 112, METHOD, 8);
+	put_number(memory, NMETHOD + 120, NMETHOD + 0x300, 8);
+	put_number(memory, NMETHOD + 260, 0x400, 4);
+	put_number(memory, NMETHOD + 268, 0x200, 4);
+	put_number(memory, NMETHOD + 272, 0x200 + 16 * ARRAY_SIZE(descs), 4);
+	for (size_t i = 0; i < ARRAY_SIZE(descs); i++)
+		put(memory, NMETHOD + 0x200 + 16 * i, &descs[i], sizeof(descs[i]));
+	put(memory, NMETHOD + 0x300, scopes, sizeof(scopes));
+	put_number(memory, NMETHOD + 0x400, METHOD, 8);
+	put_number(memory, NMETHOD + 0x408, OTHER_METHOD, 8);
+	put(memory, BLOB_NAME, "StubRoutines (2)", sizeof("StubRoutines (2)"));
+}
+
+static struct memory *memory_new(void)
+{
+	struct memory *memory = calloc(1, sizeof(*memory));
+
+	assert_non_null(memory);
+	put_method(memory);
+	put_compiled(memory);
+	return memory;
+}
+
+static struct hotspot_memory reader_of(struct memory *memory)
+{
+	return (struct hotspot_memory){ .layout = &layout_17, .read = read_memory, .arg = memory };
+}
+
+static void a_method_has_names_file_and_lines(void **state)
+{
+	static const char texts[] = "pricecom.example.Shop.price(int)com/example/Shop.java";
+	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	scoped_free struct memory *memory = memory_new();
+	const struct hotspot_memory reader = reader_of(memory);
+	struct python_code code, again;
+
+	(void)state;
+	assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content), 1);
+	assert_int_equal(code.function_bytes, strlen("price"));
+	assert_int_equal(code.qualified_name_bytes, strlen("com.example.Shop.price(int)"));
+	assert_int_equal(code.file_bytes, strlen("com/example/Shop.java"));
+	assert_int_equal(code.line_table_bytes, 1 + sizeof(line_table));
+	assert_memory_equal(content, texts, sizeof(texts) - 1);
+	assert_int_equal(content[sizeof(texts) - 1], 0);
+	assert_memory_equal(content + sizeof(texts), line_table, sizeof(line_table));
+	assert_int_equal(hotspot_code_read(&reader, METHOD, code.mark, &again, content), 0);
+}
+
+static void a_stub_has_its_name(void **state)
+{
+	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	scoped_free struct memory *memory = memory_new();
+	const struct hotspot_memory reader = reader_of(memory);
+	struct python_code code;
+
+	(void)state;
+	assert_int_equal(hotspot_code_read(&reader, NMETHOD | ABI_HOTSPOT_STUB, 0, &code, content),
+			 1);
+	assert_int_equal(python_code_content_bytes(&code), strlen("StubRoutines"));
+	assert_memory_equal(content, "StubRoutines", strlen("StubRoutines"));
+}
+
+static void a_method_whose_memory_was_used_again_is_refused(void **state)
+{
+	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static const struct {
+		uint64_t address, number;
+		size_t size;
+		int expected;
+	} cases[] = {
+		{ METHOD + 8, 0, 8, -EFAULT },
+		{ CONST_METHOD + 8, UINT64_MAX - 7, 8, -EFAULT },
+		{ CONST_METHOD + 34, 0, 2, -EBADMSG }, /* no name */
+		{ CONST_METHOD + 36, 4, 2, -EBADMSG }, /* beyond the pool */
+		{ POOL + 72 + 8, 0, 8, -EFAULT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped_free struct memory *memory = memory_new();
+		const struct hotspot_memory reader = reader_of(memory);
+		struct python_code code;
+
+		put_number(memory, cases[i].address, cases[i].number, cases[i].size);
+		assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content),
+				 cases[i].expected);
+	}
+}
+
+static void compiled_code_has_the_methods_inlined_at_each_address(void **state)
+{
+	static const struct {
+		uint32_t pc_offset;
+		int n_frames;
+		uint64_t innermost;
+		uint32_t index, outermost_index;
+	} cases[] = {
+		/* Up to 16 the method itself, up to 40 the inlined one, then no description. */
+		{ 0, 1, METHOD, 11, 11 },       { 16, 1, METHOD, 11, 11 },
+		{ 17, 2, OTHER_METHOD, 2, 11 }, { 40, 2, OTHER_METHOD, 2, 11 },
+		{ 41, 1, METHOD, 0, 0 },
+	};
+	scoped_free struct memory *memory = memory_new();
+	const struct hotspot_memory reader = reader_of(memory);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+		int n = hotspot_frames_read(&reader, NMETHOD, cases[i].pc_offset, frames);
+
+		assert_int_equal(n, cases[i].n_frames);
+		assert_int_equal(frames[0].method, cases[i].innermost);
+		assert_int_equal(frames[0].byte_code_index, cases[i].index);
+		assert_int_equal(frames[n - 1].method, METHOD);
+		assert_int_equal(frames[n - 1].byte_code_index, cases[i].outermost_index);
+	}
+}
+
+/* Since JDK 20 each byte of a number is larger by 1, so that none is 0. */
+static void numbers_of_jdk_21_are_read(void **state)
+{
+	static const uint8_t scopes_21[] = { 1, 1, 2, 13, 2, 3, 4 };
+	struct hotspot_layout layout = layout_17;
+	scoped_free struct memory *memory = memory_new();
+	struct hotspot_memory reader = reader_of(memory);
+	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+
+	(void)state;
+	layout.version = 21;
+	reader.layout = &layout;
+	put(memory, NMETHOD + 0x300, scopes_21, sizeof(scopes_21));
+	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 2);
+	assert_int_equal(frames[0].method, OTHER_METHOD);
+	assert_int_equal(frames[0].byte_code_index, 2);
+	assert_int_equal(frames[1].method, METHOD);
+	assert_int_equal(frames[1].byte_code_index, 11);
+}
+
+static void scopes_that_call_each_other_in_a_cycle_end(void **state)
+{
+	/* The scope at 1 names that at 4 as its caller, and the reverse. */
+	static const uint8_t cycle[] = { 0, 4, 1, 12, 1, 2, 3 };
+	scoped_free struct memory *memory = memory_new();
+	const struct hotspot_memory reader = reader_of(memory);
+	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+
+	(void)state;
+	put(memory, NMETHOD + 0x300, cycle, sizeof(cycle));
+	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 1);
+	assert_int_equal(frames[0].method, OTHER_METHOD);
+	put_number(memory, NMETHOD + 112, 0, 8);
+	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_method_has_names_file_and_lines),
+		cmocka_unit_test(a_stub_has_its_name),
+		cmocka_unit_test(a_method_whose_memory_was_used_again_is_refused),
+		cmocka_unit_test(compiled_code_has_the_methods_inlined_at_each_address),
+		cmocka_unit_test(numbers_of_jdk_21_are_read),
+		cmocka_unit_test(scopes_that_call_each_other_in_a_cycle_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
