@@ -4,8 +4,8 @@
 #include "symbolizer/ingest/batch_decoder.h"
 
 /*
- * Decodes uncompressed messages, so that the fuzzer need not guess zstd checksums. A decoded batch
- * must be within its bounds.
+ * Decodes uncompressed messages, because a fuzzer cannot guess the checksums of zstd. Checks that a
+ * decoded batch keeps the limits on which the store relies.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/helper/jit_protocol.h"
 #include "agent/helper/protocol.h"
 
 static void read_request(const struct helper_message *message)
@@ -34,6 +35,24 @@ static void read_answers(const struct helper_message *message)
 	assert(parser_table_decode(message, &cpu_ns) <= 1);
 }
 
+static void read_jit_answers(const struct helper_message *message)
+{
+	static struct jit_codes codes;
+	struct jit_read_answer answer;
+	struct jit_named_texts name;
+	size_t offset = 0;
+
+	if (jit_read_answer_decode(message, &answer, &codes) == 0)
+		assert(codes.count <= JIT_MAX_CODES);
+	if (jit_names_answer_decode(message) < 0)
+		return;
+	while (jit_names_answer_next(message, &offset, &name)) {
+		assert(offset <= message->size);
+		if (name.result == 0)
+			assert(strlen(name.file) < message->size);
+	}
+}
+
 /* Bytes from the other end of a helper's socket are decoded within their bounds, or refused. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -47,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	message->size = size;
 	read_request(message);
 	read_answers(message);
+	read_jit_answers(message);
 	free(message);
 	return 0;
 }
