@@ -258,25 +258,53 @@ bool answer_open_view(struct api_context *context, const struct http_request *re
 	return false;
 }
 
-int answer_query(struct api_context *context, struct store_view *view,
-		 const struct profile_request *request, struct tree **ret_tree,
-		 struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+int answer_query_in(struct api_context *context, struct store_view *view,
+		    const struct profile_request *request, struct tree **ret_tree,
+		    struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	const uint64_t refused = memory_budget_refused(context->memory);
-	struct profile_request in_unit = *request;
+	struct profile_request complete = *request;
 	int r;
 
-	in_unit.value_unit = event_unit_divisor(profile_event(request)->unit);
-	in_unit.now_ns = clock_wall_ns(context->clock);
+	complete.now_ns = clock_wall_ns(context->clock);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
-	r = profile_query(view, context->resolver, context->clock, &in_unit, ret_tree, ret_stats,
+	r = profile_query(view, context->resolver, context->clock, &complete, ret_tree, ret_stats,
 			  ret_message);
 	r = answer_memory_error(context, r, refused, ret_message);
 	if (r > 0 && ret_stats->n_stacks_shortened > 0 &&
 	    memory_budget_refused(context->memory) != refused)
 		profile_message_append(ret_message, "the tree is small because the queries that "
 						    "run now reached memory_limit");
+	count_query(context, request, ret_stats, r, ret_message);
+	return r;
+}
+
+int answer_query(struct api_context *context, struct store_view *view,
+		 const struct profile_request *request, struct tree **ret_tree,
+		 struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	struct profile_request in_unit = *request;
+
+	in_unit.value_unit = event_unit_divisor(profile_event(request)->unit);
+	return answer_query_in(context, view, &in_unit, ret_tree, ret_stats, ret_message);
+}
+
+int answer_stacks(struct api_context *context, struct store_view *view,
+		  const struct profile_request *request, const struct stack_visitor *visitor,
+		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	const uint64_t refused = memory_budget_refused(context->memory);
+	struct profile_request complete = *request;
+	int r;
+
+	complete.now_ns = clock_wall_ns(context->clock);
+	r = profile_visit_stacks(view, context->resolver, context->clock, &complete, visitor,
+				 ret_stats, ret_message);
+	r = answer_memory_error(context, r, refused, ret_message);
+	/* The caller's output has no room: no failure of the store. */
+	if (r == -EFBIG)
+		return r;
 	count_query(context, request, ret_stats, r, ret_message);
 	return r;
 }

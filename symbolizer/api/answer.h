@@ -77,6 +77,21 @@ void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 void answer_stats(struct json_writer *json, const struct event_type_info *event,
 		  const struct profile_stats *stats);
 
+/*
+ * Writes the member "samples": the number of samples of the profile; null if its values are no
+ * counts of periods. If periods differ, the longest one counts, so that the number is not too
+ * large.
+ */
+void answer_samples(struct json_writer *json, const struct profile_stats *stats);
+
+/*
+ * Writes the samples behind a part of a profile and the interval of its share, in per cent:
+ * "NAME_samples" and "NAME_share": [low, high]; nothing if the samples are not known. The interval
+ * (95 %) assumes independent samples.
+ */
+void answer_share(struct json_writer *json, const char *name, uint64_t part, uint64_t whole,
+		  const struct profile_stats *stats);
+
 /* Writes the tree as columns or as nodes; null if @tree is NULL. Returns 0 or a negative errno. */
 int answer_tree(struct json_writer *json, const struct event_type_info *event, bool columns,
 		const struct tree *tree);
@@ -95,6 +110,16 @@ bool answer_open_view(struct api_context *context, const struct http_request *re
 int answer_query(struct api_context *context, struct store_view *view,
 		 const struct profile_request *request, struct tree **ret_tree,
 		 struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
+
+/* The same in the unit request->value_unit; 0: exact values. */
+int answer_query_in(struct api_context *context, struct store_view *view,
+		    const struct profile_request *request, struct tree **ret_tree,
+		    struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
+
+/* Runs profile_visit_stacks() in the same way. -EFBIG, an error of the visitor, has no message. */
+int answer_stacks(struct api_context *context, struct store_view *view,
+		  const struct profile_request *request, const struct stack_visitor *visitor,
+		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 /*
  * Returns -ENOBUFS instead of @error, and writes the message, if a query failed because all queries

@@ -13,7 +13,7 @@
 #include "symbolizer/api/remedy_answer.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-/* Memory for the files of one identity. */
+/* Memory for the list of stored files of one executable ID. */
 #define STATUS_ARENA_BYTES (4 * MIB)
 
 static const struct source_row {
@@ -26,7 +26,7 @@ static const struct source_row {
 	{ SYMBOL_SOURCE_PLT, "plt" },
 };
 
-/* Uses the words of resolve_status_name() for equal states. */
+/* Names of states. They are those of resolve_status_name() if the state is the same. */
 static const char *state_name(const struct table_status *status)
 {
 	static const char *const names[] = {
@@ -49,8 +49,10 @@ static void write_sources(struct json_writer *json, uint32_t sources)
 	json_array_end(json);
 }
 
-/* Returns the reason for which functions of the executable may lack names; FRAME_NAMED if there
- * is none. */
+/*
+ * Returns the reason why functions of the executable may have no names; FRAME_NAMED if there is no
+ * such reason.
+ */
 static enum frame_status missing_names(const struct table_status *status)
 {
 	if (status->pending)
@@ -110,7 +112,7 @@ static void write_search(struct json_writer *json, const struct debuginfo_search
 	json_object_end(json);
 }
 
-/* All facts about one identity. */
+/* Everything that the server knows about one executable ID. */
 struct identity_status {
 	struct executable_id id;
 	struct debuginfo_entry *files;
@@ -121,23 +123,22 @@ struct identity_status {
 	struct remedy remedy;               /* empty if all functions have names */
 };
 
-/* Finds the remedy for missing names. */
+/* Finds the remedy for missing names. @view is NULL if the sample store could not be opened. */
 static int find_remedy(struct api_context *context, const struct http_request *request,
-		       struct arena *arena, struct identity_status *identity)
+		       struct store_view *view, struct arena *arena,
+		       struct identity_status *identity)
 {
 	struct remedy_subject subject = {
 		.reason = missing_names(&identity->table),
 		.executable = &identity->executable,
 	};
-	scoped(store_view_closep) struct store_view *view = NULL;
 	struct store_mapped_file file = {};
 	const char *path = NULL;
-	int r;
+	int r = 0;
 
 	identity->executable.identity = identity->id;
-	/* Ignores a failure: there is a remedy also without name, role and path of the file. */
-	r = api_open_view(context, request, &view);
-	if (r == 0)
+	/* Ignores a failure: remedies do not require the name and the path of the file. */
+	if (view)
 		r = store_find_executable(view, &identity->id, arena, &identity->executable);
 	subject.path = identity->executable.name ? identity->executable.name : "";
 	if (subject.reason == FRAME_NAMED)
@@ -149,7 +150,7 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 }
 
 static int look_up(struct api_context *context, const struct http_request *request,
-		   struct arena *arena, struct identity_status *identity)
+		   struct store_view *view, struct arena *arena, struct identity_status *identity)
 {
 	int r;
 
@@ -161,12 +162,14 @@ static int look_up(struct api_context *context, const struct http_request *reque
 	if (r < 0)
 		return r;
 	r = resolver_status(context->resolver, &identity->id, &identity->table);
-	return r < 0 ? r : find_remedy(context, request, arena, identity);
+	return r < 0 ? r : find_remedy(context, request, view, arena, identity);
 }
 
 void api_debuginfo_status(struct api_context *context, const struct http_request *request,
 			  struct http_response *response)
 {
+	/* Open until the answer is written: the view owns the names of executables. */
+	scoped(store_view_closep) struct store_view *view = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct identity_status identity = {};
 	char id_text[EXECUTABLE_ID_TEXT_SIZE];
@@ -176,8 +179,11 @@ void api_debuginfo_status(struct api_context *context, const struct http_request
 	if (!debuginfo_answer_id(request, response, &identity.id))
 		return;
 	r = arena_new(STATUS_ARENA_BYTES, &arena);
-	if (r == 0)
-		r = look_up(context, request, arena, &identity);
+	if (r == 0) {
+		/* Ignores a failure: @view stays NULL, and the answer has no name of the file. */
+		(void)api_open_view(context, request, &view);
+		r = look_up(context, request, view, arena, &identity);
+	}
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "look up");
 		return;

@@ -24,6 +24,19 @@ struct selected {
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
+/* Reads callers_of and callees_of. Returns false after filling @response with an error. */
+static bool read_side(const struct http_request *request, struct http_response *response,
+		      struct profile_request *profile)
+{
+	profile->callers_of = http_request_parameter(request, "callers_of");
+	profile->callees_of = http_request_parameter(request, "callees_of");
+	if (!profile->callers_of || !profile->callees_of)
+		return true;
+	http_response_error(response, 400,
+			    "callers_of, callees_of: ask for one of both: an answer is one tree");
+	return false;
+}
+
 /* Returns false after filling @response with an error. */
 static bool select_profile(struct api_context *context, const struct http_request *request,
 			   struct http_response *response, struct selected *selected)
@@ -39,6 +52,8 @@ static bool select_profile(struct api_context *context, const struct http_reques
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
 		return false;
 	}
+	if (!read_side(request, response, &selected->parameters.profile))
+		return false;
 	r = answer_query(context, view, &selected->parameters.profile, &selected->tree,
 			 &selected->stats, selected->message);
 	answer_headers(response, profile_event(&selected->parameters.profile), &selected->stats);
@@ -100,8 +115,12 @@ void api_flame(struct api_context *context, const struct http_request *request,
 }
 
 static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count,
-		       const struct event_type_info *event)
+		       const struct selected *selected)
 {
+	const struct event_type_info *event = profile_event(&selected->parameters.profile);
+	uint32_t n_nodes;
+	const uint64_t whole = tree_nodes(selected->tree, &n_nodes)[0].total;
+
 	for (size_t i = 0; i < count; i++) {
 		json_object_begin(json);
 		json_key_text(json, "function", rows[i].label);
@@ -109,6 +128,8 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 		json_text_sized(json, &rows[i].type, 1);
 		json_key_uint(json, "self_value", answer_value(event, rows[i].self));
 		json_key_uint(json, "total_value", answer_value(event, rows[i].total));
+		answer_share(json, "self", rows[i].self, whole, &selected->stats);
+		answer_share(json, "total", rows[i].total, whole, &selected->stats);
 		json_object_end(json);
 	}
 }
@@ -145,9 +166,9 @@ static void write_top(const struct selected *selected, size_t limit, const char 
 	json_key(&json, "functions");
 	json_array_begin(&json);
 	if (rows)
-		write_rows(&json, rows, MIN(count, limit),
-			   profile_event(&selected->parameters.profile));
+		write_rows(&json, rows, MIN(count, limit), selected);
 	json_array_end(&json);
+	answer_samples(&json, &selected->stats);
 	write_rest(&json, selected);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbolizer/api/api.h"
+#include "symbolizer/api/ingest_answer.h"
 
 /*
  * The header Retry-After, in seconds. Meanwhile the agent writes batches to its spool; a failed
@@ -28,7 +29,7 @@ static void count_unknown(struct api_context *context, const struct ingest_resul
 	api_count(context, API_METRIC_INGEST_CONTEXTS, result->n_rows_with_context);
 }
 
-static void count_answer(struct api_context *context, const struct ingest_result *result)
+void ingest_count(struct api_context *context, const struct ingest_result *result)
 {
 	if (result->stored) {
 		api_count(context, API_METRIC_INGEST_STORED, 1);
@@ -46,7 +47,7 @@ static void count_answer(struct api_context *context, const struct ingest_result
  * Does not log: every agent retries every few seconds, and the store logs when it begins to fail
  * and when it has recovered. Metrics count the refusals.
  */
-static void refuse(struct api_context *context, struct http_response *response, int error,
+void ingest_refuse(struct api_context *context, struct http_response *response, int error,
 		   const char *message)
 {
 	if (error == -EBADMSG) {
@@ -99,9 +100,10 @@ void api_ingest(struct api_context *context, const struct http_request *request,
 	api_count(context, API_METRIC_INGEST_BYTES, request->body.size);
 	r = ingest_batch(context->ingest, &call, &response->body, &result);
 	if (r < 0) {
-		refuse(context, response, r, result.message[0] ? result.message : strerror(-r));
+		ingest_refuse(context, response, r,
+			      result.message[0] ? result.message : strerror(-r));
 		return;
 	}
-	count_answer(context, &result);
+	ingest_count(context, &result);
 	response->content_type = "application/x-protobuf";
 }

@@ -197,6 +197,8 @@ static const char *remedy_for(int error)
 	if (error == -ENOSPC || error == -EDQUOT)
 		return "; make room on the disk, or set a lower retention_size and restart the "
 		       "server";
+	if (error == -ECONNREFUSED || error == -ETIMEDOUT)
+		return "; ClickHouse does not answer at clickhouse.url";
 	return "";
 }
 

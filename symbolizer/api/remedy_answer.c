@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The default of --server in the `hearth` command: a remedy's command omits the option then. */
+/*
+ * The default of --server in the `hearth` command. A remedy's command for this server has no
+ * --server.
+ */
 #define DEFAULT_SERVER "http://127.0.0.1:20416"
 
-/* Accepts only characters of host names and ports, because the text of the client becomes part
- * of a command that a user may copy. */
+/*
+ * Whether @text has only characters of host names and ports. The text is sent by the client, and
+ * becomes part of a shell command that a user may copy.
+ */
 static bool is_authority(const char *text)
 {
 	for (const char *c = text; *c; c++) {
@@ -19,8 +24,10 @@ static bool is_authority(const char *text)
 	return text[0] != '\0';
 }
 
-/* Writes the URL by which the client reached this server; "" if the URL is DEFAULT_SERVER, or if
- * the request has no valid Host header. */
+/*
+ * Writes the URL by which the client reached this server; "" if the URL is DEFAULT_SERVER, or if
+ * the request has no valid Host header.
+ */
 static void server_of(const struct http_request *request, char ret_server[REMEDY_SERVER_SIZE])
 {
 	const char *host = http_request_header(request, "Host");
@@ -36,7 +43,7 @@ static void server_of(const struct http_request *request, char ret_server[REMEDY
 		ret_server[0] = '\0';
 }
 
-/* Adds the facts that the debuginfo store has about @id. */
+/* Adds the bits of enum remedy_fact that the debuginfo store knows for the file with this ID. */
 static int add_store_facts(struct api_context *context, const struct executable_id *id,
 			   unsigned int *facts)
 {

@@ -7,7 +7,10 @@
 
 #include "common/limits.h"
 #include "symbolizer/api/api.h"
+#include "symbolizer/api/connect_error.h"
+#include "symbolizer/api/otlp_error.h"
 #include "symbolizer/api/envelope.h"
+#include "symbolizer/import/import_limits.h"
 
 #define ROUTE(id, ...)                                                                             \
 	static void call_##id(void *context, const struct http_request *request,                   \

@@ -34,6 +34,8 @@ struct raw_request {
 	const char *language_type;
 	const char *tag_filter;
 	const char *group_by;
+	const char *callers_of;
+	const char *callees_of;
 	const char *format;
 	int64_t time_start;
 	int64_t time_end;
@@ -58,6 +60,8 @@ static const struct key_row {
 	{ "app_service", KEY_TEXT, false, offsetof(struct raw_request, app_service) },
 	{ "tag_filter", KEY_TEXT, false, offsetof(struct raw_request, tag_filter) },
 	{ "group_by", KEY_TEXT, false, offsetof(struct raw_request, group_by) },
+	{ "callers_of", KEY_TEXT, false, offsetof(struct raw_request, callers_of) },
+	{ "callees_of", KEY_TEXT, false, offsetof(struct raw_request, callees_of) },
 	{ "format", KEY_TEXT, false, offsetof(struct raw_request, format) },
 	{ "max_kernel_stack_depth", KEY_INTEGER, false,
 	  offsetof(struct raw_request, max_kernel_stack_depth) },
@@ -274,6 +278,9 @@ static int check_choices(const struct raw_request *raw, char *message)
 			      "max_nodes: %" PRId64
 			      " is not between 0, which keeps all nodes, and %u",
 			      raw->max_nodes, UINT32_MAX);
+	if (raw->callers_of && raw->callees_of)
+		return refuse(message, "callers_of, callees_of: ask for one of both: an answer is "
+				       "one tree");
 	return 0;
 }
 
@@ -287,6 +294,8 @@ static void convert(const struct raw_request *raw, struct tracing_request *ret_r
 			.service = raw->app_service && *raw->app_service ? raw->app_service : NULL,
 			.tag_filter = raw->tag_filter,
 			.group_by = raw->group_by,
+			.callers_of = raw->callers_of,
+			.callees_of = raw->callees_of,
 			.from_slot = (uint64_t)raw->time_start * SLOTS_PER_SECOND,
 			.to_slot = ((uint64_t)raw->time_end + 1) * SLOTS_PER_SECOND,
 			.max_kernel_stack_depth = (int)kernel_depth,

@@ -186,6 +186,11 @@ int tree_child(struct tree *tree, uint32_t parent, const char *label, char type,
 	return tree_child_of_label(tree, parent, id, type, ret_node);
 }
 
+const char *tree_label_text(const struct tree *tree, string_id label)
+{
+	return string_table_text(tree->labels, label);
+}
+
 char tree_label_type(const struct tree *tree, string_id label)
 {
 	return label_type(string_table_text(tree->labels, label));

@@ -49,7 +49,8 @@ int tree_intern_label(struct tree *tree, const char *text, size_t length, string
 int tree_child_of_label(struct tree *tree, uint32_t parent, string_id label, char type,
 			uint32_t *ret_node);
 
-/* Returns label_type() of an interned label. */
+/* Returns the text and the label_type() of an interned label. */
+const char *tree_label_text(const struct tree *tree, string_id label);
 char tree_label_type(const struct tree *tree, string_id label);
 
 void tree_add_self(struct tree *tree, uint32_t node, uint64_t value);

@@ -180,12 +180,20 @@ static int make_nameless_label(struct frame_labels *labels, const struct frame *
 	return intern_format(labels, ret_label, "[k] [unknown]");
 }
 
-/* "[kind 19]", or the name of a kind that a file or address would not describe. */
+/*
+ * "[kind 19]", or the name of a kind that a file or address would not describe. Code without a name
+ * may have a file: that of generated code is the perf map that does not list it.
+ */
 static int make_kind_label(struct frame_labels *labels, const struct frame *frame,
 			   string_id *ret_label)
 {
 	const char *name = frame_kind_name(frame->stored.kind);
 
+	if (frame->code_object != FRAME_NO_CODE_OBJECT &&
+	    has_text(labels->frames->code_objects[frame->code_object].file))
+		return intern_in_brackets(labels, "",
+					  labels->frames->code_objects[frame->code_object].file,
+					  ret_label);
 	if (!name)
 		return intern_format(labels, ret_label, "[kind %u]", frame->stored.kind);
 	return intern_format(labels, ret_label, "[%s]", name);
@@ -291,6 +299,34 @@ static int function_label(struct frame_labels *labels, const char *prefix, const
 	return 0;
 }
 
+/*
+ * The label of a function in a code object: "name (file:line)", with the file without its folder;
+ * "name (file)" if no line is known, and "name" if no file is known or shown.
+ */
+static int code_label(struct frame_labels *labels, struct frame_function *function,
+		      string_id *ret_label)
+{
+	const char *path = function->shows_line ? function->file : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *file = slash ? slash + 1 : path;
+	char place[BATCH_MAX_TEXT_BYTES + 16] = "";
+	string_id label;
+	int r;
+
+	if (function->code_label == 0) {
+		if (has_text(file) && function->line != 0)
+			(void)snprintf(place, sizeof(place), " (%s:%u)", file, function->line);
+		else if (has_text(file))
+			(void)snprintf(place, sizeof(place), " (%s)", file);
+		r = intern_format(labels, &label, "%s%s", function->name, place);
+		if (r < 0)
+			return r;
+		function->code_label = label + 1;
+	}
+	*ret_label = function->code_label - 1;
+	return 0;
+}
+
 static int named_label(struct frame_labels *labels, const struct store_process *process,
 		       const struct frame *frame, struct frame_function *function,
 		       string_id *ret_label)
@@ -304,7 +340,7 @@ static int named_label(struct frame_labels *labels, const struct store_process *
 				      ret_label);
 	/* The frame is in a code object. */
 	if (!executable)
-		return function_label(labels, "", function->name, &function->code_label, ret_label);
+		return code_label(labels, function, ret_label);
 	r = view_of(labels, process, executable, &view);
 	if (r < 0)
 		return r;

@@ -4,7 +4,8 @@
 /*
  * Composes the label of a frame in the stack of a process:
  *
- *   f                        function of the process's main program, or of a code object
+ *   f                        function of the process's main program
+ *   f (file:12)              function of a script, with the line that it executes
  *   [l] f                    function of another file, also of the vDSO
  *   [k] f                    function of the kernel or a module
  *   module+0x5e20            no name, but the ELF address at which the function begins is known;

@@ -9,10 +9,9 @@
 
 #include "common/clock.h"
 #include "common/frame_kind.h"
+#include "symbolizer/query/code_names.h"
 
 #define FIRST_SLOTS 4096
-
-VEC_DEFINE(id_vec, uint32_t);
 
 static uint64_t frame_hash(const struct store_frame *frame)
 {
@@ -117,7 +116,7 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame, 
 	return 0;
 }
 
-static int compare_ids(const void *left, const void *right)
+int frame_table_compare_ids(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left;
 	uint32_t b = *(const uint32_t *)right;
@@ -130,16 +129,8 @@ static bool has_executable(const struct frame *frame)
 	return frame->stored.object != 0 && !(frame->stored.object & FRAME_CODE_OBJECT);
 }
 
-static bool has_code_object(const struct frame *frame)
-{
-	return frame->stored.object & FRAME_CODE_OBJECT;
-}
-
-/*
- * Lists the objects of those frames that @has_object selects, each once, in rising order.
- */
-static int list_objects(const struct frame_table *table,
-			bool (*has_object)(const struct frame *frame), struct id_vec *ids)
+int frame_table_list_objects(const struct frame_table *table,
+			     bool (*has_object)(const struct frame *frame), struct object_ids *ids)
 {
 	size_t kept = 0;
 	uint32_t previous = 0;
@@ -157,7 +148,7 @@ static int list_objects(const struct frame_table *table,
 			return r;
 	}
 	if (ids->count > 0)
-		qsort(ids->items, ids->count, sizeof(*ids->items), compare_ids);
+		qsort(ids->items, ids->count, sizeof(*ids->items), frame_table_compare_ids);
 	for (size_t i = 0; i < ids->count; i++) {
 		if (i == 0 || ids->items[i] != ids->items[i - 1])
 			ids->items[kept++] = ids->items[i];
@@ -168,10 +159,10 @@ static int list_objects(const struct frame_table *table,
 
 static int load_executables(struct frame_table *table, struct store_view *view, struct arena *arena)
 {
-	struct id_vec ids = {};
+	struct object_ids ids = {};
 	int r;
 
-	r = list_objects(table, has_executable, &ids);
+	r = frame_table_list_objects(table, has_executable, &ids);
 	if (r == 0 && ids.count > 0) {
 		table->executables =
 			arena_alloc_array(arena, ids.count, sizeof(*table->executables));
@@ -186,7 +177,7 @@ static int load_executables(struct frame_table *table, struct store_view *view, 
 
 		if (has_executable(frame))
 			found = bsearch(&frame->stored.object, ids.items, ids.count,
-					sizeof(*ids.items), compare_ids);
+					sizeof(*ids.items), frame_table_compare_ids);
 		if (found)
 			frame->executable = (uint32_t)(found - ids.items);
 	}
@@ -303,6 +294,10 @@ static int add_functions(struct frame_table *table, const struct resolve_answer 
 
 		table->functions.items[table->functions.count++] = (struct frame_function){
 			.name = place->function,
+			.linkage_name = place->linkage_name,
+			.file = place->file,
+			.line = place->line,
+			.first_line = place->first_line,
 			.caller = place->caller == RESOLVE_NO_PLACE ? FRAME_NO_FUNCTION
 								    : first + place->caller,
 		};
@@ -393,65 +388,6 @@ static int resolve_runs(struct frame_table *table, const struct frame_names *nam
 	return 0;
 }
 
-static const char *name_of_code(const struct store_code_object *object)
-{
-	return object->qualified_name[0] ? object->qualified_name : object->function;
-}
-
-/* Loads the code objects of all frames, and adds a function for each that has a name. */
-static int load_code_objects(struct frame_table *table, const struct frame_names *names,
-			     struct id_vec *ids)
-{
-	int r;
-
-	table->code_objects =
-		arena_alloc_array(names->arena, ids->count, sizeof(*table->code_objects));
-	if (!table->code_objects)
-		return -ENOMEM;
-	table->n_code_objects = ids->count;
-	for (size_t i = 0; i < ids->count; i++)
-		ids->items[i] &= ~FRAME_CODE_OBJECT;
-	r = store_load_code_objects(names->view, ids->items, ids->count, names->arena,
-				    table->code_objects);
-	if (r < 0)
-		return r;
-	return vec_reserve(&table->functions, ids->count);
-}
-
-/* Names the frames in code objects. A function has the name that its object has. */
-static int name_code_objects(struct frame_table *table, const struct frame_names *names)
-{
-	uint32_t first_function = (uint32_t)table->functions.count;
-	struct id_vec ids = {};
-	int r;
-
-	r = list_objects(table, has_code_object, &ids);
-	if (r == 0 && ids.count > 0)
-		r = load_code_objects(table, names, &ids);
-	for (size_t i = 0; r == 0 && i < ids.count; i++)
-		table->functions.items[table->functions.count++] = (struct frame_function){
-			.name = name_of_code(&table->code_objects[i]),
-			.caller = FRAME_NO_FUNCTION,
-		};
-	for (size_t i = 0; r == 0 && ids.count > 0 && i < table->n_frames; i++) {
-		struct frame *frame = &table->frames[i];
-		uint32_t id = frame->stored.object & ~FRAME_CODE_OBJECT;
-		const uint32_t *found;
-
-		if (!has_code_object(frame))
-			continue;
-		found = bsearch(&id, ids.items, ids.count, sizeof(*ids.items), compare_ids);
-		assert(found);
-		frame->code_object = (uint32_t)(found - ids.items);
-		if (!name_of_code(&table->code_objects[frame->code_object])[0])
-			continue;
-		frame->status = FRAME_NAMED;
-		frame->function = first_function + frame->code_object;
-	}
-	vec_release(&ids);
-	return r;
-}
-
 static int name_frame(struct frame_table *table, struct frame *frame, const char *name)
 {
 	const struct frame_function function = { .name = name, .caller = FRAME_NO_FUNCTION };
@@ -507,7 +443,7 @@ int frame_table_resolve(struct frame_table *table, const struct frame_names *nam
 	if (r == 0)
 		r = resolve_runs(table, names, &runs);
 	if (r == 0)
-		r = name_code_objects(table, names);
+		r = code_names_resolve(table, names);
 	if (r == 0)
 		r = load_named_frames(table, names);
 	vec_release(&runs);

@@ -31,10 +31,15 @@ enum frame_status {
  * its labels are made once. A label is 1 + the tree's string_id, or 0 until it is made.
  */
 struct frame_function {
-	const char *name;       /* NULL: only the source line is known, and nothing is shown */
-	uint32_t caller;        /* the function it is inlined into, lower; or FRAME_NO_FUNCTION */
-	uint32_t own_label;     /* in the process's main program */
-	uint32_t library_label; /* in another file */
+	const char *name;         /* NULL: only the source line is known, and nothing is shown */
+	const char *linkage_name; /* NULL: not known */
+	const char *file;         /* source file; NULL: not known */
+	uint32_t line;            /* of the address or of the inlined call; 0: not known */
+	uint32_t first_line;      /* of the definition; 0: not known */
+	bool shows_line;          /* labels have file and line: functions of scripts */
+	uint32_t caller;          /* the function it is inlined into, lower; or FRAME_NO_FUNCTION */
+	uint32_t own_label;       /* in the process's main program */
+	uint32_t library_label;   /* in another file */
 	uint32_t kernel_label;
 	uint32_t code_label; /* in a code object */
 };
@@ -92,6 +97,16 @@ struct frame_names {
 	uint64_t patience_ns; /* longest wait for symbol tables that are being made, in total */
 	bool no_inlines;      /* name frames after the outermost function, which has the code */
 };
+
+VEC_DEFINE(object_ids, uint32_t);
+
+/*
+ * Lists the objects of those frames that @has_object selects, each once, in rising order. Returns 0
+ * or -ENOMEM. frame_table_compare_ids() compares two of them for bsearch().
+ */
+int frame_table_list_objects(const struct frame_table *table,
+			     bool (*has_object)(const struct frame *frame), struct object_ids *ids);
+int frame_table_compare_ids(const void *left, const void *right);
 
 /* Names all frames. Returns 0 or a negative errno. */
 int frame_table_resolve(struct frame_table *table, const struct frame_names *names);

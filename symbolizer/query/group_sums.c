@@ -62,24 +62,6 @@ static int compare_rows(const void *left, const void *right)
 	return order ? order : compare_numbers(a->process->id, b->process->id);
 }
 
-/* Joins the values of a tag with ","; *ret_text is NULL if the series has no such tag. */
-static int join_values(const struct store_series *series, const char *name, struct arena *arena,
-		       const char **ret_text)
-{
-	struct series_tags tags = { .series = series };
-	const char *const *values = NULL;
-	size_t n_values = series_tag_values(&tags, name, &values);
-	const char *text = NULL;
-
-	for (size_t i = 0; i < n_values; i++) {
-		text = arena_format(arena, "%s%s%s", text ? text : "", text ? "," : "", values[i]);
-		if (!text)
-			return -ENOMEM;
-	}
-	*ret_text = text;
-	return 0;
-}
-
 /* Sums the samples of each selected series. */
 static int sum_members(struct store_view *view, const struct profile_request *request,
 		       const struct selection *selection, struct arena *arena,
@@ -132,7 +114,8 @@ static int group_members(struct member *members, size_t count, const char *group
 		if (members[i].value == 0)
 			continue;
 		if (group_by) {
-			int r = join_values(members[i].series, group_by, arena, &members[i].tag);
+			int r = series_tag_join(members[i].series, group_by, arena,
+						&members[i].tag);
 
 			if (r < 0)
 				return r;

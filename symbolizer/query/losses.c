@@ -120,12 +120,19 @@ static void count_sequence(struct counting *counting, const struct store_batch_c
 	run->count++;
 }
 
+/* An agent sends the number of CPUs. The host of imported profiles has none: nothing is missing
+ * where it has no profile, and an old profile is not late. */
+static bool has_agent(const struct host_losses *host)
+{
+	return host->machine.host->n_cpus > 0;
+}
+
 static int count_delay(struct counting *counting, const struct store_batch_counters *batch,
 		       size_t index)
 {
 	struct host_losses *host = &counting->hosts[index];
 
-	if (batch->delay_ms == INT64_MAX)
+	if (batch->delay_ms == INT64_MAX || !has_agent(host))
 		return 0;
 	host->least_delay_ms = MIN(host->least_delay_ms, batch->delay_ms);
 	if (batch->delay_ms < LATE_MS || counting->delays.count >= MAX_DELAYS)
@@ -273,7 +280,7 @@ static int read_coverage(struct store_view *view, const struct losses_range *ran
 
 		r = coverage_add_hosts(&coverage, view, hosts[i].machine.boots,
 				       hosts[i].machine.n_boots, &hosts[i].covered_slots);
-		if (r == 0 && coverage.covered.count > begin)
+		if (r == 0 && coverage.covered.count > begin && has_agent(&hosts[i]))
 			find_gaps(range, &coverage.covered.items[begin],
 				  coverage.covered.count - begin, &hosts[i], losses);
 	}

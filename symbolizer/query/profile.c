@@ -13,9 +13,11 @@
 #include "common/hash_table.h"
 #include "common/limits.h"
 #include "symbolizer/flame/prune.h"
+#include "symbolizer/query/block_sums.h"
 #include "symbolizer/query/coverage.h"
 #include "symbolizer/query/loss_message.h"
 #include "symbolizer/query/profile_message.h"
+#include "symbolizer/query/profile_side.h"
 #include "symbolizer/query/reduced_sampling.h"
 #include "symbolizer/query/selection.h"
 #include "symbolizer/query/series_groups.h"
@@ -45,8 +47,28 @@ struct query {
 	struct store_sums sums;
 	struct profile_stats *stats;
 	struct unresolved_files *unresolved; /* the result instead of a tree; NULL: a tree */
-	char *message;                       /* [PROFILE_MESSAGE_SIZE] */
+	/* Receives the stacks instead of the tree, which has labels only then; NULL: a tree. */
+	const struct stack_visitor *visitor;
+	bool lacks_function; /* of which callers or callees are requested */
+	char *message;       /* [PROFILE_MESSAGE_SIZE] */
 };
+
+static int sum_by_blocks(struct query *query, const struct store_sum_query *sum)
+{
+	const struct block_sums_query blocks = {
+		.sum = *sum,
+		.n_groups = query->groups.n_groups,
+		.n_blocks = query->request->n_blocks,
+	};
+	uint32_t n_blocks;
+	int r;
+
+	r = block_sums(query->view, &blocks, &query->sums, &n_blocks);
+	if (r < 0)
+		return r;
+	query->stats->n_blocks = n_blocks;
+	return series_groups_repeat(&query->groups, n_blocks, query->arena);
+}
 
 /* Sums the rows of the selected series in query->sums. */
 static int sum_series(struct query *query, const struct store_sum_series *series)
@@ -63,7 +85,10 @@ static int sum_series(struct query *query, const struct store_sum_series *series
 	int r;
 
 	query->stats->n_series = sum.n_series;
-	r = store_sum(query->view, &sum, &query->sums);
+	query->stats->period_ns = selection_period(&query->selection);
+	query->stats->longest_period_ns = selection_longest_period(&query->selection);
+	r = query->request->n_blocks > 0 ? sum_by_blocks(query, &sum)
+					 : store_sum(query->view, &sum, &query->sums);
 	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
 	if (r < 0)
 		return r;
@@ -168,9 +193,45 @@ static int add_totals(struct query *query, const struct store_sum *items, size_t
 	return 0;
 }
 
+/* Passes the values of threads to the visitor, as stacks without frames. */
+static int visit_totals(struct query *query, const struct store_sum *items, size_t count)
+{
+	const struct resolved_stacks stacks = {
+		.view = query->view,
+		.tree = query->tree,
+		.groups = &query->groups,
+		.stats = query->stats,
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const struct resolved_stack stack = {
+			.value = items[i].value,
+			.group = &query->groups.groups[items[i].group],
+		};
+
+		query->stats->value_total += stack.value;
+		r = query->visitor->visit(query->visitor->arg, &stacks, &stack);
+	}
+	return MIN(r, 0);
+}
+
+static int count_and_visit(void *arg, const struct resolved_stacks *stacks,
+			   const struct resolved_stack *stack)
+{
+	const struct stack_visitor *visitor = arg;
+
+	resolved_stacks_count(stacks, stack, stack->n_frames > 0 ? &stack->frames[0] : NULL);
+	return visitor->visit(visitor->arg, stacks, stack);
+}
+
 static int add_stacks(struct query *query, struct store_sum *items, size_t count)
 {
-	const struct stack_tree build = {
+	const struct stack_visitor counting = {
+		.visit = count_and_visit,
+		.arg = (void *)query->visitor,
+	};
+	struct resolved_stacks stacks = {
 		.view = query->view,
 		.resolver = query->resolver,
 		.clock = query->clock,
@@ -182,8 +243,14 @@ static int add_stacks(struct query *query, struct store_sum *items, size_t count
 		.function_starts = query->request->function_starts,
 		.stats = query->stats,
 	};
+	int r;
 
-	return stack_tree_add(&build, items, count);
+	r = resolved_stacks_load(&stacks, items, count);
+	if (r == 0)
+		r = query->visitor ? resolved_stacks_visit(&stacks, items, count, &counting)
+				   : stack_tree_add(&stacks, items, count);
+	resolved_stacks_release(&stacks);
+	return r;
 }
 
 static int add_unresolved(struct query *query, struct store_sum *items, size_t count)
@@ -202,12 +269,17 @@ static int add_unresolved(struct query *query, struct store_sum *items, size_t c
 	return unresolved_count(&input, query->unresolved);
 }
 
+/* Returns 1, or 0 if the tree is to have one side of a function that no stack has. */
 static int finish(struct query *query)
 {
 	uint64_t n_pruned = 0;
 	uint32_t n_nodes;
 	int r;
 
+	r = profile_side_take(query->request, &query->tree, query->stats);
+	query->lacks_function = r == 0;
+	if (r <= 0)
+		return r;
 	r = tree_finish_rounded(query->tree, query->request->value_unit);
 	if (r < 0)
 		return r;
@@ -219,7 +291,7 @@ static int finish(struct query *query)
 	(void)tree_nodes(query->tree, &n_nodes);
 	query->stats->n_nodes = n_nodes;
 	query->stats->n_nodes_pruned = n_pruned;
-	return 0;
+	return 1;
 }
 
 static int make_groups(struct query *query)
@@ -289,36 +361,22 @@ static int build(struct query *query)
 		r = add_unresolved(query, items, count);
 		return r < 0 ? r : 1;
 	}
-	r = query->selection.total ? add_totals(query, items, count)
-				   : add_stacks(query, items, count);
+	if (!query->selection.total)
+		r = add_stacks(query, items, count);
+	else if (query->visitor)
+		r = visit_totals(query, items, count);
+	else
+		r = add_totals(query, items, count);
 	if (r < 0)
 		return r;
-	r = finish(query);
-	return r < 0 ? r : 1;
-}
-
-/* Appends the share of reduced sampling, and the hosts that reduce it now. */
-static void append_reduced(struct query *query)
-{
-	const struct profile_stats *stats = query->stats;
-	char hosts[PROFILE_MESSAGE_SIZE];
-
-	if (stats->value_reduced > 0)
-		profile_message_append(
-			query->message,
-			"%.3g %% was sampled at a lower frequency, to keep the agent within its "
-			"budget: values are right, but rest on fewer samples",
-			100.0 * (double)stats->value_reduced / (double)stats->value_total);
-	if (reduced_sampling_describe_hosts(query->selection.series, query->selection.n_series,
-					    hosts, sizeof(hosts)) == 0 &&
-	    hosts[0])
-		profile_message_append(query->message, "%s", hosts);
+	return query->visitor ? 1 : finish(query);
 }
 
 static void append_incomplete(struct query *query)
 {
 	const struct profile_stats *stats = query->stats;
 
+	profile_message_append_wider(query->message, &query->sums, query->request);
 	profile_message_append_removed(query->message, query->view, query->request);
 	profile_message_append_damaged(query->message, stats->n_damaged_blocks);
 	if (stats->n_tables_pending > 0)
@@ -330,12 +388,14 @@ static void append_incomplete(struct query *query)
 	if (stats->value_other > 0)
 		profile_message_append(
 			query->message,
-			"more than %u different stacks: %.3g %% of the value is in \"%s\"; "
-			"choose a shorter time range, a service or a tag_filter for them",
+			"more than %u different stacks, or a part of an hour of which only the "
+			"sums are left: %.3g %% of the value is in \"%s\"; choose a shorter or "
+			"later time range, a service or a tag_filter for them",
 			STORE_SUM_MAX_ITEMS,
 			100.0 * (double)stats->value_other / (double)stats->value_total,
 			OTHER_STACKS_LABEL);
-	append_reduced(query);
+	profile_message_append_reduced(query->message, stats, query->selection.series,
+				       query->selection.n_series);
 	loss_message_append(query->message, query->request->type, query->hosts, &stats->losses);
 	loss_message_append_cut(query->message, stats);
 }
@@ -353,7 +413,9 @@ static int run(struct query *query)
 	}
 	if (r > 0)
 		r = build(query);
-	if (r == 0)
+	if (r == 0 && query->lacks_function)
+		profile_side_describe_missing(query->request, query->message);
+	else if (r == 0)
 		r = no_data_message(query->view, query->request, &query->selection, query->arena,
 				    query->message);
 	if (r >= 0)
@@ -361,11 +423,30 @@ static int run(struct query *query)
 	return r;
 }
 
+static int run_in_arena(struct query *query, struct tree **ret_tree)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	int r;
+
+	*query->stats = (struct profile_stats){};
+	query->message[0] = '\0';
+	r = arena_new_in(QUERY_ARENA_MAX_BYTES, query->view->memory, &arena);
+	if (r < 0)
+		return r;
+
+	query->arena = arena;
+	r = run(query);
+	store_sums_release(&query->sums);
+	if (r > 0 && ret_tree)
+		*ret_tree = take_ptr(query->tree);
+	tree_free(query->tree);
+	return r;
+}
+
 int profile_query(struct store_view *view, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	scoped(arena_freep) struct arena *arena = NULL;
 	struct query query = {
 		.view = view,
 		.resolver = resolver,
@@ -374,21 +455,26 @@ int profile_query(struct store_view *view, struct resolver *resolver, const stru
 		.stats = ret_stats,
 		.message = ret_message,
 	};
-	int r;
 
-	*ret_stats = (struct profile_stats){};
-	ret_message[0] = '\0';
-	r = arena_new_in(QUERY_ARENA_MAX_BYTES, view->memory, &arena);
-	if (r < 0)
-		return r;
+	return run_in_arena(&query, ret_tree);
+}
 
-	query.arena = arena;
-	r = run(&query);
-	store_sums_release(&query.sums);
-	if (r > 0)
-		*ret_tree = take_ptr(query.tree);
-	tree_free(query.tree);
-	return r;
+int profile_visit_stacks(struct store_view *view, struct resolver *resolver,
+			 const struct clock *clock, const struct profile_request *request,
+			 const struct stack_visitor *visitor, struct profile_stats *ret_stats,
+			 char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	struct query query = {
+		.view = view,
+		.resolver = resolver,
+		.clock = clock,
+		.request = request,
+		.stats = ret_stats,
+		.visitor = visitor,
+		.message = ret_message,
+	};
+
+	return run_in_arena(&query, NULL);
 }
 
 int profile_unresolved(struct store_view *view, struct resolver *resolver,

@@ -12,6 +12,8 @@
 #include "symbolizer/store/store_view.h"
 #include "symbolizer/symbols/resolver.h"
 
+struct filter;
+
 struct profile_request {
 	enum event_type type; /* a handle of the view, if it is not in the table */
 	/* Describes @type, if it is not in the table of common/event_type.h. */
@@ -21,16 +23,25 @@ struct profile_request {
 	const char *service;
 	/* Without a service: any number of services. Not for trees: their names label the root. */
 	bool any_services;
-	const char *tag_filter; /* NULL or "": selects everything */
-	const char *group_by;   /* NULL or "": none */
-	uint64_t from_slot;     /* [from_slot, to_slot) */
+	const char *tag_filter;      /* NULL or "": selects everything */
+	const struct filter *labels; /* has to select the series too; NULL: selects everything */
+	const char *group_by;        /* NULL or "": none */
+	uint64_t from_slot;          /* [from_slot, to_slot) */
 	uint64_t to_slot;
 	uint64_t now_ns;            /* wall, of the server; 0: unknown */
 	int max_kernel_stack_depth; /* kernel frames, inlined ones included; -1: all */
 	bool no_inlines;            /* no separate frames for inlined functions */
 	bool function_starts;       /* label frames without a name with their function's address */
 	bool fold_threads;
-	uint32_t max_nodes;  /* 0: no pruning */
+	/* For profile_query(): the label of a function. The tree has its callers, or its callees
+	 * (tree_side.h). NULL or "": the whole tree. At most one is set. */
+	const char *callers_of, *callees_of;
+	uint32_t max_nodes; /* 0: no pruning */
+	/*
+	 * For profile_visit_stacks(): divides the range into this many blocks of equal length. A
+	 * stack is visited once per block in which it has a value (group->block). 0: one block.
+	 */
+	uint32_t n_blocks;
 	uint64_t value_unit; /* values are rounded to it (tree_finish_rounded()); 0: exact */
 };
 
@@ -43,7 +54,9 @@ static inline const struct event_type_info *profile_event(const struct profile_r
 /* Figures of a profile, for X-Hearth-* headers and the debug object. */
 struct profile_stats {
 	uint64_t n_series, n_rows, n_stacks;
-	uint64_t n_frames; /* distinct frames */
+	uint64_t n_frames;  /* distinct frames */
+	uint64_t period_ns; /* of all series; 0: it differs between them, or there is none */
+	uint64_t longest_period_ns; /* 0: a series has none, so that values are no counts */
 	uint64_t n_nodes;
 	uint64_t n_nodes_pruned; /* because of max_nodes */
 	/* The tree was full (PROFILE_MAX_NODES): the value is at the last frame that had room. */
@@ -55,6 +68,7 @@ struct profile_stats {
 	uint64_t value_cut; /* with a truncated stack: the sum of the next array */
 	uint64_t value_cut_by[STACK_CUT_END];
 	uint64_t value_other;      /* of stacks beyond STORE_SUM_MAX_ITEMS, summed in one node */
+	uint64_t n_blocks;         /* into which the range was divided; 0: it was not */
 	uint64_t value_reduced;    /* sampled at less than the host's highest frequency */
 	uint64_t n_tables_pending; /* executables with a symbol table that is still being made */
 	uint64_t n_damaged_blocks; /* blocks of the store that were skipped */
@@ -94,6 +108,18 @@ static inline void profile_stats_add_cut(struct profile_stats *stats, uint8_t cu
 int profile_query(struct store_view *view, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
+
+struct stack_visitor;
+
+/*
+ * Visits the stacks of a profile one by one instead of merging them: resolved_stacks.h. Results,
+ * ret_stats and ret_message are those of profile_query(); ret_message is complete after the visit.
+ * Stacks of TOTAL_SERVICE have no frames. max_nodes and value_unit have no effect.
+ */
+int profile_visit_stacks(struct store_view *view, struct resolver *resolver,
+			 const struct clock *clock, const struct profile_request *request,
+			 const struct stack_visitor *visitor, struct profile_stats *ret_stats,
+			 char ret_message[PROFILE_MESSAGE_SIZE]);
 
 struct unresolved_files;
 

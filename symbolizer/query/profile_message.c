@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/query/profile_message.h"
 
+#include "symbolizer/query/reduced_sampling.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -249,6 +251,21 @@ void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t
 				       (unsigned long long)n_damaged_blocks);
 }
 
+void profile_message_append_wider(char message[PROFILE_MESSAGE_SIZE], const struct store_sums *sums,
+				  const struct profile_request *request)
+{
+	char from[PROFILE_TIME_TEXT_SIZE], to[PROFILE_TIME_TEXT_SIZE];
+
+	if (sums->from_slot >= sums->to_slot ||
+	    (sums->from_slot >= request->from_slot && sums->to_slot <= request->to_slot))
+		return;
+	profile_message_append(message,
+			       "the answer covers %s to %s: only the sums of whole hours are left "
+			       "of the range (retention)",
+			       profile_message_time(sums->from_slot, from),
+			       profile_message_time(sums->to_slot, to));
+}
+
 void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct store_view *view,
 				    const struct profile_request *request)
 {
@@ -262,4 +279,21 @@ void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct s
 		message, "samples before %s are not kept: the server limits their %s",
 		profile_message_time(slot, until),
 		reason == STORE_REMOVED_BY_SIZE ? "space (retention_size)" : "age (retention)");
+}
+
+void profile_message_append_reduced(char message[PROFILE_MESSAGE_SIZE],
+				    const struct profile_stats *stats,
+				    const struct store_series *series, size_t n_series)
+{
+	char hosts[PROFILE_MESSAGE_SIZE];
+
+	if (stats->value_reduced > 0)
+		profile_message_append(
+			message,
+			"%.3g %% was sampled at a lower frequency, to keep the agent within its "
+			"budget: values are right, but rest on fewer samples",
+			100.0 * (double)stats->value_reduced / (double)stats->value_total);
+	if (reduced_sampling_describe_hosts(series, n_series, hosts, sizeof(hosts)) == 0 &&
+	    hosts[0])
+		profile_message_append(message, "%s", hosts);
 }

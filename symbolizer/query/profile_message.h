@@ -21,6 +21,10 @@ void profile_message_append(char message[PROFILE_MESSAGE_SIZE], const char *form
 /* Appends the number of damaged blocks, if it is not 0. */
 void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t n_damaged_blocks);
 
+/* Appends which whole hours the sums cover, if they are of a wider range than the request. */
+void profile_message_append_wider(char message[PROFILE_MESSAGE_SIZE], const struct store_sums *sums,
+				  const struct profile_request *request);
+
 /* Appends that retention has removed samples of the range, if it has, and by which limit. */
 void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct store_view *view,
 				    const struct profile_request *request);
@@ -29,3 +33,9 @@ void profile_message_append_removed(char message[PROFILE_MESSAGE_SIZE], struct s
 
 /* Writes the time of a slot, and returns @ret_text. */
 const char *profile_message_time(uint64_t slot, char ret_text[PROFILE_TIME_TEXT_SIZE]);
+
+/* Appends the share of the value that was sampled at a lower frequency, and the hosts of @series
+ * that sample less now. */
+void profile_message_append_reduced(char message[PROFILE_MESSAGE_SIZE],
+				    const struct profile_stats *stats,
+				    const struct store_series *series, size_t n_series);

@@ -17,6 +17,26 @@ uint64_t series_factor(const struct store_series *series)
 	return series->period_ns ? series->period_ns : 1;
 }
 
+uint64_t selection_period(const struct selection *selection)
+{
+	for (size_t i = 1; i < selection->n_series; i++)
+		if (selection->series[i].period_ns != selection->series[0].period_ns)
+			return 0;
+	return selection->n_series > 0 ? selection->series[0].period_ns : 0;
+}
+
+uint64_t selection_longest_period(const struct selection *selection)
+{
+	uint64_t longest_ns = 0;
+
+	for (size_t i = 0; i < selection->n_series; i++) {
+		if (selection->series[i].period_ns == 0)
+			return 0;
+		longest_ns = MAX(longest_ns, selection->series[i].period_ns);
+	}
+	return longest_ns;
+}
+
 bool has_states(const struct profile_request *request)
 {
 	return profile_event(request)->kind == EVENT_VALUE_STATE;
@@ -88,8 +108,9 @@ static int apply_filter(const struct filter *filter, struct selection *selection
 			char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	size_t kept = 0;
+	const size_t count = selection->n_series;
 
-	for (size_t i = 0; i < selection->n_series; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct series_tags tags = { .series = &selection->series[i] };
 		int r;
 
@@ -105,7 +126,7 @@ static int apply_filter(const struct filter *filter, struct selection *selection
 		if (r > 0)
 			selection->series[kept++] = selection->series[i];
 	}
-	selection->n_filtered = selection->n_series - kept;
+	selection->n_filtered += count - kept;
 	selection->n_series = kept;
 	return 0;
 }
@@ -117,6 +138,11 @@ static int filter_series(const struct profile_request *request, struct tag_names
 	struct filter_error error;
 	int r;
 
+	if (request->labels) {
+		r = apply_filter(request->labels, selection, ret_message);
+		if (r < 0)
+			return r;
+	}
 	if (!has_text(request->tag_filter))
 		return 0;
 	r = filter_parse(request->tag_filter, tag_is_known, names, &filter, &error);

@@ -30,6 +30,12 @@ int selection_make(struct store_view *view, const struct profile_request *reques
 		   struct arena *arena, struct selection *ret_selection,
 		   char ret_message[PROFILE_MESSAGE_SIZE]);
 
+/* Returns the period that all series have; 0: they differ, or have none. */
+uint64_t selection_period(const struct selection *selection);
+
+/* Returns the longest period of the series; 0: one has none. */
+uint64_t selection_longest_period(const struct selection *selection);
+
 /* False for a process that can only be part of Total: without stacks, or named "Total". */
 bool is_service(const struct store_process *process);
 

@@ -168,6 +168,21 @@ int series_groups_make(const struct store_series *series, size_t n_series,
 	return 0;
 }
 
+int series_groups_repeat(struct series_groups *groups, uint32_t n_blocks, struct arena *arena)
+{
+	const size_t count = (size_t)groups->n_groups * n_blocks;
+	struct series_group *repeated = arena_alloc_array(arena, count, sizeof(*repeated));
+
+	if (!repeated)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		repeated[i] = groups->groups[i % groups->n_groups];
+		repeated[i].block = (uint32_t)(i / groups->n_groups);
+	}
+	groups->groups = repeated;
+	return 0;
+}
+
 int series_group_node(const struct series_group *group, struct tree *tree, uint32_t *ret_node)
 {
 	uint32_t node = 0;

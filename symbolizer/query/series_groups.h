@@ -24,6 +24,7 @@ struct series_group {
 	const struct store_process *process;
 	string_id levels[SERIES_GROUP_MAX_LEVELS];
 	uint32_t n_levels;
+	uint32_t block; /* of time, if the profile is divided into blocks; else 0 */
 };
 
 struct series_group_options {
@@ -47,6 +48,9 @@ struct series_groups {
 int series_groups_make(const struct store_series *series, size_t n_series,
 		       const struct series_group_options *options, struct tree *tree,
 		       struct arena *arena, struct series_groups *ret_groups);
+
+/* Repeats the groups once per block of time: group b * n_groups + i is group i in block b. */
+int series_groups_repeat(struct series_groups *groups, uint32_t n_blocks, struct arena *arena);
 
 /* Finds or adds the node of the group's deepest level. Returns -ENOSPC if the tree is full. */
 int series_group_node(const struct series_group *group, struct tree *tree, uint32_t *ret_node);

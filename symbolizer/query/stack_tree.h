@@ -8,24 +8,7 @@
  * into.
  */
 
-#include "symbolizer/query/profile.h"
-#include "symbolizer/query/series_groups.h"
+#include "symbolizer/query/resolved_stacks.h"
 
-/* The node of values with the stack STORE_OTHER_STACKS. */
-#define OTHER_STACKS_LABEL "[other stacks]"
-
-struct stack_tree {
-	struct store_view *view;
-	struct resolver *resolver;
-	const struct clock *clock;
-	struct arena *arena;
-	struct tree *tree;
-	const struct series_groups *groups;
-	int max_kernel_stack_depth;
-	bool no_inlines;
-	bool function_starts;
-	struct profile_stats *stats;
-};
-
-/* Sorts @items, then loads, names and adds their stacks. Returns 0 or a negative errno. */
-int stack_tree_add(const struct stack_tree *build, struct store_sum *items, size_t n_items);
+/* Adds the stacks of @items, which are loaded, to stacks->tree. Returns 0 or a negative errno. */
+int stack_tree_add(struct resolved_stacks *stacks, const struct store_sum *items, size_t n_items);

@@ -113,6 +113,7 @@ static int add_place(struct copying *copying, const struct symbol_frame *frame, 
 		.linkage_name = frame->linkage_name,
 		.file = frame->path,
 		.line = frame->line,
+		.first_line = frame->first_line,
 		.caller = caller,
 	};
 	int r;

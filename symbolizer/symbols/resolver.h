@@ -49,6 +49,7 @@ struct symbol_place {
 	const char *linkage_name; /* NULL if function is */
 	const char *file;         /* NULL: not known */
 	uint32_t line;            /* 0: not known */
+	uint32_t first_line;      /* of the definition of the function; 0: not known */
 	/*
 	 * The place of the inlined call, a lower number than this one; RESOLVE_NO_PLACE if the
 	 * function is not inlined.

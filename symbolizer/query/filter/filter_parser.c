@@ -274,11 +274,41 @@ static int parse_is_null(struct parser *parser, struct filter_node *node)
 	return r < 0 ? r : 0;
 }
 
+/* Returns whether the token is the word @function and a '(' follows, not a tag of that name. */
+static bool at_call(const struct parser *parser, const char *function)
+{
+	const char *rest = parser->text + parser->token.end;
+
+	return at_keyword(parser, function) && rest[strspn(rest, " \t\r\n")] == '(';
+}
+
+static int parse_argument(struct parser *parser, const char **ret_name)
+{
+	int r;
+
+	r = advance(parser);
+	if (r == 0)
+		r = expect(parser, TOKEN_OPEN, "'('");
+	if (r == 0)
+		r = parse_name(parser, ret_name);
+	return r < 0 ? r : expect(parser, TOKEN_CLOSE, "')'");
+}
+
+/*
+ * A tag, or DeepFlow's Enum(tag), which is the text of a tag that DeepFlow stores as a number. Tags
+ * are stored as texts here, so that both are the same.
+ */
+static int parse_tag(struct parser *parser, const char **ret_name)
+{
+	return at_call(parser, "enum") ? parse_argument(parser, ret_name)
+				       : parse_name(parser, ret_name);
+}
+
 static int parse_comparison(struct parser *parser, struct filter_node *node)
 {
 	int r;
 
-	r = parse_name(parser, &node->tag);
+	r = parse_tag(parser, &node->tag);
 	if (r < 0)
 		return r;
 	node->is_address = is_address_tag(node->tag);
@@ -301,23 +331,14 @@ static int parse_comparison(struct parser *parser, struct filter_node *node)
 /* DeepFlow's exist(tag): the same as "tag IS NOT NULL". */
 static int parse_exist(struct parser *parser, struct filter_node *node)
 {
-	int r;
-
 	node->comparison = COMPARE_NULL;
 	node->negated = true;
-	r = expect(parser, TOKEN_OPEN, "'('");
-	if (r < 0)
-		return r;
-	r = parse_name(parser, &node->tag);
-	if (r < 0)
-		return r;
-	return expect(parser, TOKEN_CLOSE, "')'");
+	return parse_argument(parser, &node->tag);
 }
 
 static int parse_primary(struct parser *parser, struct filter_node **ret_node)
 {
-	const char *rest = parser->text + parser->token.end;
-	bool exist = at_keyword(parser, "exist") && rest[strspn(rest, " \t\r\n")] == '(';
+	bool exist = at_call(parser, "exist");
 	int r;
 
 	if (parser->token.kind == TOKEN_OPEN) {
@@ -332,10 +353,7 @@ static int parse_primary(struct parser *parser, struct filter_node **ret_node)
 	r = new_node(parser, NODE_COMPARE, ret_node);
 	if (r < 0)
 		return r;
-	if (!exist)
-		return parse_comparison(parser, *ret_node);
-	r = advance(parser);
-	return r < 0 ? r : parse_exist(parser, *ret_node);
+	return exist ? parse_exist(parser, *ret_node) : parse_comparison(parser, *ret_node);
 }
 
 static int parse_not(struct parser *parser, struct filter_node **ret_node)

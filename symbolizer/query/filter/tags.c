@@ -24,7 +24,7 @@ enum tag_source {
 	SOURCE_LANGUAGE,
 	SOURCE_UNIT,
 	SOURCE_LABEL,
-	SOURCE_NEVER,
+	SOURCE_FOREIGN,
 };
 
 static const struct tag {
@@ -125,9 +125,9 @@ static const char *tag_value(struct series_tags *tags_of, enum tag_source source
 	case SOURCE_UNIT:
 		return unit_name(series);
 	case SOURCE_LABEL:
+	case SOURCE_FOREIGN:
 		return label_of(series, name);
 	case SOURCE_IP:
-	case SOURCE_NEVER:
 		break;
 	}
 	return NULL;
@@ -145,6 +145,23 @@ size_t series_tag_values(void *series_tags, const char *name, const char *const 
 	tags_of->value = tag_value(tags_of, tag ? tag->source : SOURCE_LABEL, name);
 	*ret_values = &tags_of->value;
 	return tags_of->value ? 1 : 0;
+}
+
+int series_tag_join(const struct store_series *series, const char *name, struct arena *arena,
+		    const char **ret_text)
+{
+	struct series_tags tags_of = { .series = series };
+	const char *const *values = NULL;
+	size_t n_values = series_tag_values(&tags_of, name, &values);
+	const char *text = NULL;
+
+	for (size_t i = 0; i < n_values; i++) {
+		text = arena_format(arena, "%s%s%s", text ? text : "", text ? "," : "", values[i]);
+		if (!text)
+			return -ENOMEM;
+	}
+	*ret_text = text;
+	return 0;
 }
 
 static bool series_have_label(const struct store_series *series, size_t count, const char *name)
@@ -285,7 +302,7 @@ static bool is_tag(const char *name)
 {
 	const struct tag *tag = find_tag(name);
 
-	return tag && tag->source != SOURCE_NEVER;
+	return tag && tag->source != SOURCE_FOREIGN;
 }
 
 void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
@@ -294,7 +311,7 @@ void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
 
 	ret_text[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
-		if (tags[i].source != SOURCE_NEVER)
+		if (tags[i].source != SOURCE_FOREIGN)
 			print_name(tags[i].name, ret_text, size);
 	}
 	find_distinct_labels(names, &labels);
@@ -328,7 +345,7 @@ const char *tag_names_nearest(const struct tag_names *names, const char *name)
 	struct distinct_labels labels;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
-		if (tags[i].source != SOURCE_NEVER)
+		if (tags[i].source != SOURCE_FOREIGN)
 			consider(&nearest, tags[i].name);
 	}
 	find_distinct_labels(names, &labels);

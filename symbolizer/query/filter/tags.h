@@ -21,6 +21,11 @@ struct series_tags {
 /* A filter_lookup; its argument is a struct series_tags. */
 size_t series_tag_values(void *series_tags, const char *name, const char *const **ret_values);
 
+/* Joins the values of a tag with ","; *ret_text is in @arena, or NULL if the series has no such
+ * tag. Returns 0 or -ENOMEM. */
+int series_tag_join(const struct store_series *series, const char *name, struct arena *arena,
+		    const char **ret_text);
+
 /*
  * The names that are tags. A label is searched first in @series, and only if they lack it, among
  * the hosts and label names of the view's tenant. @error is the error of the store if that search

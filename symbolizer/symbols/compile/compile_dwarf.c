@@ -78,8 +78,8 @@ static struct dwarf_unit *split_unit_of(struct dwarf_unit *unit,
 	return found;
 }
 
-/* Finds names of the functions of the last unit now, while its pages are in memory. At the end,
- * functions are named in order of address, which would read all units again. */
+/* Finds names and first lines of the functions of the last unit now, while its pages are in memory.
+ * At the end, functions are named in order of address, which would read all units again. */
 static void name_functions(struct compile_dwarf *compile)
 {
 	struct builder_function_vec *functions = &compile->map.builder->functions;
@@ -87,8 +87,14 @@ static void name_functions(struct compile_dwarf *compile)
 	for (; compile->n_named < functions->count; compile->n_named++) {
 		struct builder_function *function = &functions->items[compile->n_named];
 
+		const char *name;
+
+		if (function->declared == UINT64_MAX)
+			continue;
+		name = dwarf_names_plain(&compile->names, function->declared,
+					 &function->first_line);
 		if (function->entry != UINT64_MAX)
-			function->name = dwarf_names_plain(&compile->names, function->entry);
+			function->name = name;
 	}
 }
 

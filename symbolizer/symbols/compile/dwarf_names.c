@@ -11,7 +11,8 @@
 struct found_name {
 	const char *linkage;
 	const char *name;
-	uint32_t scope; /* of the entry or an origin, or NO_SCOPE */
+	uint32_t scope;      /* of the entry or an origin, or NO_SCOPE */
+	uint32_t first_line; /* 0: not known */
 };
 
 /* Follows the origins of an entry: from an instance to its abstract function to its declaration. */
@@ -24,6 +25,8 @@ static void find_name(const struct dwarf_names *names, dwarf_ref entry, struct f
 
 		if (!dwarf_function_at(names->file, entry, &unit, &function))
 			return;
+		if (ret->first_line == 0)
+			ret->first_line = (uint32_t)MIN(function.decl_line, (uint64_t)INT32_MAX);
 		if (function.name && !ret->name)
 			ret->name = function.name;
 		if (function.linkage_name) {
@@ -51,13 +54,15 @@ static bool has_no_scopes(uint16_t language)
 	}
 }
 
-const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry)
+const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry,
+			      uint32_t *ret_first_line)
 {
 	const struct dwarf_unit *unit = dwarf_unit_at(names->file, entry);
 	struct found_name found;
 	const char *name;
 
 	find_name(names, entry, &found);
+	*ret_first_line = found.first_line;
 	name = found.linkage;
 	if (!name && unit && has_no_scopes(unit->language))
 		name = found.name;

@@ -22,6 +22,8 @@ int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct 
 /*
  * The name of @entry if no scopes are needed to find it: the linkage name, or the plain name if the
  * language has no scopes. Otherwise NULL. The text is valid until the file is closed. The call is
- * fast while the pages of the entry's unit are in memory.
+ * fast while the pages of the entry's unit are in memory. *ret_first_line is the line of the
+ * function's definition; 0: not known.
  */
-const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry);
+const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry,
+			      uint32_t *ret_first_line);

@@ -280,6 +280,8 @@ static int open_range(struct location_map *map, const struct code_range *range)
 				r = table_builder_symbol(map->builder, (uint32_t)symbol, &function);
 			if (r < 0)
 				return r;
+			if (function != SYMBOL_NONE)
+				table_builder_declare(map->builder, function, instance->function);
 		}
 		instance->function_id = function;
 		instance->epoch = ++map->epoch;

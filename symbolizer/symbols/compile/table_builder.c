@@ -45,7 +45,7 @@ static int add_function(struct table_builder *builder, uint64_t entry, const cha
 	if (builder->functions.count >= SYMBOL_NONE)
 		return -EFBIG;
 	r = vec_push(&builder->functions,
-		     (struct builder_function){ .entry = entry, .name = name });
+		     (struct builder_function){ .entry = entry, .name = name, .declared = entry });
 	if (r == 0)
 		*ret_function = (uint32_t)builder->functions.count - 1;
 	return r;
@@ -100,6 +100,12 @@ int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_
 	if (r == 0)
 		*ret_function = *function;
 	return r;
+}
+
+void table_builder_declare(struct table_builder *builder, uint32_t function, uint64_t entry)
+{
+	if (builder->functions.items[function].declared == UINT64_MAX)
+		builder->functions.items[function].declared = entry;
 }
 
 int table_builder_add(struct table_builder *builder, enum builder_layer_kind kind, uint32_t start,

@@ -22,6 +22,8 @@ struct hash_table;
 struct builder_function {
 	uint64_t entry;   /* dwarf_ref, or UINT64_MAX */
 	const char *name; /* linkage name, or NULL if only names() knows it; outlives the builder */
+	uint64_t declared;   /* dwarf_ref of an entry with its first line, or UINT64_MAX */
+	uint32_t first_line; /* 0: not known */
 };
 
 struct builder_segment {
@@ -77,6 +79,9 @@ int64_t table_builder_symbol_at(const struct table_builder *builder, uint32_t of
 
 /* Finds or adds the function of symbol @symbol. */
 int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_t *ret_function);
+
+/* Sets the DWARF entry of a function that has the name of a symbol. */
+void table_builder_declare(struct table_builder *builder, uint32_t function, uint64_t entry);
 
 /*
  * Appends the segment [start, end) to a layer. It continues the last run if that ends at @start,

@@ -21,7 +21,15 @@ struct text_pair {
 	string_id linkage;
 };
 
-VEC_DEFINE(text_pair_vec, struct text_pair);
+struct numbered_function {
+	struct text_pair texts;
+	uint32_t first_line; /* 0: not known; SEVERAL_LINES */
+};
+
+/* Functions with equal names begin at different lines: static ones of several files. */
+#define SEVERAL_LINES UINT32_MAX
+
+VEC_DEFINE(numbered_function_vec, struct numbered_function);
 VEC_DEFINE(text_vec, string_id);
 VEC_DEFINE(symbol_nameless_vec, struct symbol_nameless);
 
@@ -33,7 +41,7 @@ struct numbering {
 	uint32_t *function_numbers;
 	uint32_t *path_numbers;
 	struct location_table locations;
-	struct text_pair_vec functions;
+	struct numbered_function_vec functions;
 	struct hash_table *functions_by_text; /* struct text_pair -> number */
 	/* By id of a linkage name: the number of its function, or NOT_NUMBERED. Each unit that
 	 * inlines a function has another entry for it, but its name is demangled once. */
@@ -140,7 +148,7 @@ static int number_texts(struct numbering *numbering, const struct text_pair *tex
 	if (r > 0) {
 		const uint32_t next = (uint32_t)numbering->functions.count;
 
-		r = vec_push(&numbering->functions, *texts);
+		r = vec_push(&numbering->functions, (struct numbered_function){ .texts = *texts });
 		memcpy(number, &next, sizeof(next));
 	}
 	memcpy(ret_number, number, sizeof(*ret_number));
@@ -170,7 +178,7 @@ static int number_linkage(struct numbering *numbering, string_id linkage, uint32
 	return r;
 }
 
-static int number_function(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
+static int number_names(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
 {
 	struct text_pair texts;
 	int kind, r;
@@ -185,6 +193,19 @@ static int number_function(struct numbering *numbering, uint32_t function, uint3
 		return r < 0 ? r : number_linkage(numbering, texts.linkage, ret_number);
 	r = intern(numbering->texts, &numbering->display, &texts.display);
 	return r < 0 ? r : number_texts(numbering, &texts, ret_number);
+}
+
+static int number_function(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
+{
+	const uint32_t line = numbering->builder->functions.items[function].first_line;
+	int r = number_names(numbering, function, ret_number);
+	uint32_t *known;
+
+	if (r < 0 || *ret_number == SYMBOL_NONE || line == 0)
+		return r;
+	known = &numbering->functions.items[*ret_number].first_line;
+	*known = *known == 0 || *known == line ? line : SEVERAL_LINES;
+	return r;
 }
 
 static int number_path(struct numbering *numbering, string_id path, uint32_t *ret_number)
@@ -407,8 +428,11 @@ static int write_texts(const struct numbering *numbering, const struct symbol_ar
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < numbering->functions.count; i++) {
-		functions[i].display = function_texts[numbering->functions.items[i].display];
-		functions[i].linkage = function_texts[numbering->functions.items[i].linkage];
+		const struct numbered_function *from = &numbering->functions.items[i];
+
+		functions[i].display = function_texts[from->texts.display];
+		functions[i].linkage = function_texts[from->texts.linkage];
+		functions[i].first_line = from->first_line == SEVERAL_LINES ? 0 : from->first_line;
 	}
 	for (size_t i = 0; i < numbering->paths.count; i++)
 		paths[i] = path_texts[numbering->paths.items[i]];

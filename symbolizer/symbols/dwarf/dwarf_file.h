@@ -185,6 +185,7 @@ struct dwarf_function {
 	dwarf_ref signature; /* DW_AT_signature: the type's entry in a type unit, or DWARF_NO_REF */
 	uint64_t call_file;
 	uint64_t call_line;
+	uint64_t decl_line; /* 0: not known */
 };
 
 /* Reads the attributes of an entry; @cursor stands behind its abbreviation code. */

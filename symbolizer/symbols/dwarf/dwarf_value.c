@@ -221,6 +221,9 @@ static void store_attribute(const struct dwarf_unit *unit, uint16_t attribute,
 	case DW_AT_call_line:
 		function->call_line = value->number;
 		break;
+	case DW_AT_decl_line:
+		function->decl_line = value->number;
+		break;
 	case DW_AT_declaration:
 		function->is_declaration = value->number != 0;
 		break;

@@ -19,6 +19,7 @@
  *   texts_of       for each function its linkage and display name, then each path: 0: the first
  *                  text not used yet; else the number of texts to go back from that one. "" counts
  *                  as used
+ *   first_lines    zigzag difference to the first line of the previous function
  *   nameless       for each: distance from the end of the previous one, then its length
  *
  * The file has a header as in the flat form, with another magic and the checksum of the flat form.
@@ -38,6 +39,7 @@ enum column {
 	COLUMN_PATHS_OF,
 	COLUMN_LINES,
 	COLUMN_TEXTS_OF,
+	COLUMN_FIRST_LINES,
 	COLUMN_NAMELESS,
 	N_COLUMNS,
 };

@@ -335,6 +335,7 @@ uint32_t symbol_file_frame(const struct symbol_file *file, uint32_t location,
 
 		ret_frame->function = arrays->texts + function->display;
 		ret_frame->linkage_name = arrays->texts + function->linkage;
+		ret_frame->first_line = function->first_line;
 	}
 	if (found->path != SYMBOL_NONE)
 		ret_frame->path = arrays->texts + arrays->paths[found->path];

@@ -51,7 +51,7 @@ enum symbol_source {
 	SYMBOL_SOURCE_PLT = 1 << 6,            /* stubs, named f@plt */
 };
 
-/* Sources that have all functions of a file. A table with none of them is of a stripped file. */
+/* Sources that list all functions of a file. A file with none of them is stripped. */
 #define SYMBOL_SOURCES_OF_ALL                                                                      \
 	(SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB | SYMBOL_SOURCE_MINI_DEBUGINFO |               \
 	 SYMBOL_SOURCE_GO)
@@ -76,8 +76,8 @@ const struct symbol_file_info *symbol_file_info(const struct symbol_file *file);
 
 /*
  * Sets ret_locations[i] to the innermost location at elf_addrs[i], or to SYMBOL_NO_LOCATION.
- * Addresses may have any order. One call for many addresses is several times faster than a call for
- * each, and fastest if they rise.
+ * Addresses may have any order. One call for many addresses is several times faster than one call
+ * for each address, and fastest if the addresses are sorted.
  */
 void symbol_file_find(const struct symbol_file *file, const uint64_t *elf_addrs, size_t count,
 		      uint32_t *ret_locations);
@@ -88,6 +88,7 @@ struct symbol_frame {
 	const char *linkage_name; /* NULL if function is */
 	const char *path;         /* of the source file, absolute if DWARF has folders; or NULL */
 	uint32_t line;            /* of the instruction or the inlined call; 0: not known */
+	uint32_t first_line;      /* of the definition of the function; 0: not known */
 };
 
 /* Reads the frame of @location, a location of this file, and returns its caller's location. */

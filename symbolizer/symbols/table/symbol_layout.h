@@ -10,7 +10,7 @@
  *   starts[n_ranges]          sorted, relative to base; the last range is a gap
  *   location_of[n_ranges]     location of the range, or SYMBOL_NO_LOCATION
  *   locations[n_locations]    a caller precedes the locations inlined into it
- *   functions[n_functions]    offsets into texts
+ *   functions[n_functions]    offsets into texts, and first lines
  *   paths[n_paths]            offsets into texts
  *   nameless[n_nameless]      functions without a name, sorted, without overlap; relative to base
  *   texts[text_bytes]         strings, each with a NUL
@@ -22,7 +22,7 @@
 #include "symbolizer/symbols/table/symbol_file.h"
 
 /* Incremented with every change of the layout, or of the contents of a table. */
-#define SYMBOL_LAYOUT_VERSION 3
+#define SYMBOL_LAYOUT_VERSION 4
 
 #define SYMBOL_FLAT_MAGIC   "HrthSymF"
 #define SYMBOL_STORED_MAGIC "HrthSymS"
@@ -75,6 +75,8 @@ struct symbol_location {
 struct symbol_function {
 	uint32_t display; /* offset in texts */
 	uint32_t linkage; /* offset in texts */
+	/* Line of its definition. 0: not known, or functions with this name have several. */
+	uint32_t first_line;
 };
 
 struct symbol_nameless {

@@ -176,6 +176,18 @@ static void put_texts_of(struct packing *packing)
 		put_text(packing, arrays->paths[i], &used);
 }
 
+static void put_first_lines(struct packing *packing)
+{
+	int64_t previous = 0;
+
+	for (uint32_t i = 0; i < packing->header.n_functions; i++) {
+		const int64_t line = packing->arrays.functions[i].first_line;
+
+		put(&packing->writer, zigzag_encode(line - previous));
+		previous = line;
+	}
+}
+
 static void put_nameless(struct packing *packing)
 {
 	uint32_t end = 0;
@@ -219,7 +231,8 @@ static int append_columns(struct packing *packing)
 		[COLUMN_STARTS] = put_starts,     [COLUMN_LOCATION_OF] = put_location_of,
 		[COLUMN_CALLERS] = put_callers,   [COLUMN_FUNCTIONS_OF] = put_functions_of,
 		[COLUMN_PATHS_OF] = put_paths_of, [COLUMN_LINES] = put_lines,
-		[COLUMN_TEXTS_OF] = put_texts_of, [COLUMN_NAMELESS] = put_nameless,
+		[COLUMN_TEXTS_OF] = put_texts_of, [COLUMN_FIRST_LINES] = put_first_lines,
+		[COLUMN_NAMELESS] = put_nameless,
 	};
 	const struct symbol_arrays *arrays = &packing->arrays;
 	int r;

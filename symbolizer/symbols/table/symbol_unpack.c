@@ -184,6 +184,14 @@ static void get_texts_of(struct unpacking *unpacking)
 		unpacking->paths[i] = get_text(unpacking, &used);
 }
 
+static void get_first_lines(struct unpacking *unpacking)
+{
+	uint32_t line = 0;
+
+	for (uint32_t i = 0; i < unpacking->header.n_functions; i++)
+		unpacking->functions[i].first_line = line = get_signed(unpacking, line);
+}
+
 static void get_nameless(struct unpacking *unpacking)
 {
 	uint32_t end = 0;
@@ -241,7 +249,8 @@ static int read_columns(struct unpacking *unpacking)
 		[COLUMN_STARTS] = get_starts,     [COLUMN_LOCATION_OF] = get_location_of,
 		[COLUMN_CALLERS] = get_callers,   [COLUMN_FUNCTIONS_OF] = get_functions_of,
 		[COLUMN_PATHS_OF] = get_paths_of, [COLUMN_LINES] = get_lines,
-		[COLUMN_TEXTS_OF] = get_texts_of, [COLUMN_NAMELESS] = get_nameless,
+		[COLUMN_TEXTS_OF] = get_texts_of, [COLUMN_FIRST_LINES] = get_first_lines,
+		[COLUMN_NAMELESS] = get_nameless,
 	};
 	const struct symbol_header *header = &unpacking->header;
 	const uint64_t max_bytes = (longest_column(header) + UINT64_C(1)) * COLUMN_VARINT_MAX_BYTES;

@@ -125,6 +125,7 @@ struct fake_view {
 	struct store_view view;
 	struct fake_store *store;
 	uint64_t first_handle; /* IDs of objects are handed out plus this */
+	char program[8];       /* name of each executable; overwritten when the view is closed */
 };
 
 static inline struct fake_view *fake_view_of(struct store_view *view)
@@ -230,6 +231,15 @@ static inline int fake_find_event_type(struct store_view *view, const char *name
 	return fake_error(view) < 0 ? fake_error(view) : 1;
 }
 
+/* The stack or step of an item that includes the row. */
+static inline uint64_t fake_item_key(struct store_view *view, const struct store_sum_query *query,
+				     const struct fake_row *row)
+{
+	if (query->step_slots)
+		return (row->slot - query->from_slot) / query->step_slots;
+	return query->without_stacks ? 0 : fake_handle(view, row->stack);
+}
+
 static inline int fake_sum(struct store_view *view, const struct store_sum_query *query,
 			   struct store_sums *ret_sums)
 {
@@ -250,10 +260,9 @@ static inline int fake_sum(struct store_view *view, const struct store_sum_query
 			if (row->series != series || row->slot < query->from_slot ||
 			    row->slot >= query->to_slot)
 				continue;
-			assert_ok(sum_table_add(
-				&table, &query->series[i],
-				query->without_stacks ? 0 : fake_handle(view, row->stack),
-				row->slot, row->value));
+			assert_ok(sum_table_add(&table, &query->series[i],
+						fake_item_key(view, query, row), row->slot,
+						row->value));
 			ret_sums->n_rows++;
 		}
 	}
@@ -279,13 +288,13 @@ static inline int fake_load_stacks(struct store_view *view, const uint64_t *stac
 }
 
 /* Every executable is a program "shares". */
-static inline struct store_executable fake_executable(uint32_t handle,
+static inline struct store_executable fake_executable(struct store_view *view, uint32_t handle,
 						      const struct executable_id *identity)
 {
 	return (struct store_executable){
 		.id = handle,
 		.identity = *identity,
-		.name = "shares",
+		.name = fake_view_of(view)->program,
 	};
 }
 
@@ -299,7 +308,7 @@ static inline int fake_load_executables(struct store_view *view, const uint32_t 
 	assert_ok(executable_id_set(&identity, EXECUTABLE_ID_GNU, "01234567", 8));
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(fake_id(view, ids[i]), 1);
-		ret_executables[i] = fake_executable(ids[i], &identity);
+		ret_executables[i] = fake_executable(view, ids[i], &identity);
 	}
 	return fake_error(view);
 }
@@ -309,7 +318,7 @@ static inline int fake_find_executable(struct store_view *view,
 				       struct store_executable *ret_executable)
 {
 	(void)arena;
-	*ret_executable = fake_executable((uint32_t)fake_handle(view, 1), identity);
+	*ret_executable = fake_executable(view, (uint32_t)fake_handle(view, 1), identity);
 	return fake_error(view) < 0 ? fake_error(view) : 1;
 }
 
@@ -418,6 +427,7 @@ static inline int fake_scan_counters(struct store_view *view,
 
 static inline struct store_view *fake_close(struct store_view *view)
 {
+	memset(fake_view_of(view)->program, 0xff, sizeof(fake_view_of(view)->program));
 	free(fake_view_of(view));
 	return NULL;
 }
@@ -453,6 +463,7 @@ static inline int fake_open_view(struct store *store, const struct store_view_op
 			  .cancel = options->cancel,
 			  .memory = options->memory },
 		.store = fake,
+		.program = "shares",
 	};
 	self->first_handle = ++fake->n_views * 1000;
 	*ret_view = &self->view;

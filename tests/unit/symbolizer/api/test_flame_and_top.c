@@ -65,6 +65,61 @@ static void options_of_the_tree_are_passed_on(void **state)
 		30303);
 }
 
+/* The kernel function has two of three samples, both with the same caller and thread. */
+static void one_side_of_a_function_can_be_requested(void **state)
+{
+	static const struct {
+		struct http_field parameters[6];
+		const char *innermost;
+		size_t n_nodes;
+	} cases[] = {
+		{ { { "service", "shares" },
+		    { "format", "nodes" },
+		    { "callers_of", "[k] do_syscall" },
+		    RANGE,
+		    {} },
+		  "[p] shares",
+		  4 },
+		{ { { "service", "shares" },
+		    { "format", "nodes" },
+		    { "callees_of", "do_syscall" },
+		    RANGE,
+		    {} },
+		  "[k] do_syscall",
+		  2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+		const json_t *result, *last;
+
+		ask_handler(*state, api_flame, cases[i].parameters, NULL, &response);
+		json = json_of(&response);
+		result = json_object_get(json, "result");
+		assert_int_equal(json_array_size(result), cases[i].n_nodes);
+		last = json_array_get(result, cases[i].n_nodes - 1);
+		assert_string_equal(json_text_at(last, "profile_location_str"), cases[i].innermost);
+		assert_int_equal(json_number_at(last, "self_value"), 20202);
+		assert_int_equal(json_number_at(json_array_get(result, 0), "total_value"), 20202);
+	}
+}
+
+static void a_function_that_no_stack_has_is_named(void **state)
+{
+	static const struct http_field parameters[] = {
+		{ "service", "shares" }, { "callees_of", "nothing" }, RANGE, {}
+	};
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask_handler(*state, api_flame, parameters, NULL, &response);
+	json = json_of(&response);
+	assert_int_equal(response.status, 200);
+	assert_true(json_is_null(json_object_get(json, "result")));
+	assert_non_null(strstr(json_text_at(json, "message"), "'nothing'"));
+}
+
 static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
@@ -231,6 +286,8 @@ int main(void)
 		API_TEST(a_flame_graph_has_columns_and_figures),
 		API_TEST(a_flame_graph_can_have_nodes),
 		API_TEST(options_of_the_tree_are_passed_on),
+		API_TEST(one_side_of_a_function_can_be_requested),
+		API_TEST(a_function_that_no_stack_has_is_named),
 		API_TEST(an_empty_result_is_a_success_with_the_reason),
 		API_TEST(top_functions_are_sorted_and_limited),
 		API_TEST(a_top_function_has_self_and_total_over_the_whole_tree),

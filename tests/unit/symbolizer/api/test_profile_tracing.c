@@ -366,6 +366,42 @@ static void queries_are_counted(void **state)
 			 FIXTURE_PERIOD_NS);
 }
 
+static void only_the_default_organization_is_valid(void **state)
+{
+	static const struct {
+		const char *organization;
+		unsigned int status;
+	} cases[] = { { "1", 200 },  { "", 200 },   { "2", 400 }, { "0", 400 },
+		      { "01", 400 }, { "1 ", 400 }, { "x", 400 } };
+	struct api_fixture *fixture = *state;
+	static const char body[] = QUESTION();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_field header = { "x-org-id", cases[i].organization };
+		struct http_request request = {
+			.path = "/v1/profile/ProfileTracing",
+			.argument = "",
+			.headers = &header,
+			.n_headers = 1,
+			.caller = &fixture->caller,
+			.body = { .data = (const uint8_t *)body, .size = strlen(body) },
+		};
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+		bool valid = cases[i].status == 200;
+
+		http_response_init(&response);
+		response.error_style = envelope_error;
+		api_profile_tracing(&fixture->context, &request, &response);
+		json = envelope_of(&response, cases[i].status,
+				   valid ? "SUCCESS" : "INVALID_POST_DATA");
+		assert_string_equal(
+			json_text_at(json, "DESCRIPTION"),
+			valid ? "" : "X-Org-Id: only 1 is valid: the token gives the tenant");
+		assert_int_equal(json_array_size(json_object_get(json, "result")), valid ? 6 : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +419,7 @@ int main(void)
 		API_TEST(invalid_input_is_an_error_of_the_client),
 		API_TEST(a_failing_store_is_not_an_error_of_the_client),
 		API_TEST(queries_are_counted),
+		API_TEST(only_the_default_organization_is_valid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

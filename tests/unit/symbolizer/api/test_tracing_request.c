@@ -181,6 +181,8 @@ static void the_error_names_the_invalid_key(void **state)
 		  "debug: true or false is expected, not an integer" },
 		{ "{" REQUIRED ",\"fold_threads\":0}",
 		  "fold_threads: true or false is expected, not an integer" },
+		{ "{" REQUIRED ",\"callers_of\":\"f\",\"callees_of\":\"g\"}",
+		  "callers_of, callees_of: ask for one of both: an answer is one tree" },
 		{ "{" REQUIRED ",\"profile_language_type\":\"Java\"}",
 		  "profile_language_type: 'Java' is not collected, only eBPF is" },
 		{ "{" REQUIRED ",\"time_start\":-1}",

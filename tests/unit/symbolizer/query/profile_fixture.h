@@ -55,9 +55,10 @@ static const char *const alpha_ips[] = { "10.1.1.1", "fe80::1" };
 static const char *const beta_ips[] = { "10.2.2.2" };
 static struct label alpha_labels[] = { { "zone", "a" }, { "color", "host" } };
 static struct label beta_labels[] = { { "zone", "b" }, { "rack", "7" } };
-static struct label app_labels[] = { { "service", "frontend" },  { "version", "v1" },
-				     { "k8s.label.app", "app" }, { "pod", "app-1" },
-				     { "color", "red" },         { "container_id", "c0ffee" } };
+static struct label app_labels[] = { { "service", "frontend" },   { "az", "west" },
+				     { "version", "v1" },         { "k8s.label.app", "app" },
+				     { "pod", "app-1" },          { "color", "red" },
+				     { "container_id", "c0ffee" } };
 static struct label shop_labels[] = { { "service", "checkout" }, { "version", "v2" } };
 
 static const struct store_host hosts[] = {
@@ -91,7 +92,7 @@ static const struct store_process processes[N_PROCESSES] = {
 		    .pid = 100,
 		    .main_executable = EXE_APP,
 		    .labels = app_labels,
-		    .n_labels = 6 },
+		    .n_labels = ARRAY_SIZE(app_labels) },
 	[P_APP_BETA] = { .id = 12,
 			 .host = &hosts[1],
 			 .name = "app",

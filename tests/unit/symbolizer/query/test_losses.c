@@ -88,9 +88,9 @@ static const struct store_view_operations operations = {
 };
 
 static const struct store_host hosts[] = {
-	{ .id = 1, .name = "web-1", .last_seen_ns = 90 * NSEC_PER_SEC },
-	{ .id = 2, .name = "web-2", .first_seen_ns = 12 * NSEC_PER_SEC },
-	{ .id = 3, .name = "web-1", .last_seen_ns = 50 * NSEC_PER_SEC },
+	{ .id = 1, .name = "web-1", .n_cpus = 2, .last_seen_ns = 90 * NSEC_PER_SEC },
+	{ .id = 2, .name = "web-2", .n_cpus = 2, .first_seen_ns = 12 * NSEC_PER_SEC },
+	{ .id = 3, .name = "web-1", .n_cpus = 2, .last_seen_ns = 50 * NSEC_PER_SEC },
 };
 static const struct store_process processes[] = {
 	{ .host = &hosts[0] },
@@ -223,6 +223,36 @@ static void a_host_that_sends_no_more_has_a_gap_at_the_end(void **state)
 	assert_int_equal(losses.gap_slots, 13 * SLOTS_PER_SECOND);
 }
 
+static void imported_profiles_have_no_gaps_and_are_not_late(void **state)
+{
+	static const struct store_host imported = { .id = 2, .name = "imported" };
+	static const struct store_process process = { .host = &imported };
+	static const struct fake_batch batches[] = {
+		{ .host = 2, .run = 1, .sequence = 1, .opened_s = 10, .closed_s = 15 },
+		{ .host = 2,
+		  .run = 2,
+		  .sequence = 1,
+		  .opened_s = 40,
+		  .closed_s = 45,
+		  .delay_ms = 86400000 },
+	};
+	const struct losses_range range = { .from_slot = 5 * SLOTS_PER_SECOND,
+					    .to_slot = 90 * SLOTS_PER_SECOND,
+					    .now_ns = 86445 * NSEC_PER_SEC };
+	const struct store_series series = { .process = &process };
+	struct fake_view fake = { { .operations = &operations }, batches, ARRAY_SIZE(batches) };
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct host_losses *found;
+	struct losses losses;
+
+	(void)state;
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(losses_of_series(&fake.view, &range, &series, 1, arena, &found, &losses));
+	assert_int_equal(losses.n_gaps, 0);
+	assert_int_equal(losses.n_late, 0);
+	assert_int_equal(losses.covered_slots, 10 * SLOTS_PER_SECOND);
+}
+
 static void only_the_largest_gaps_are_listed(void **state)
 {
 	struct fake_batch batches[20];
@@ -333,6 +363,7 @@ int main(void)
 		cmocka_unit_test(counters_are_summed_per_host_and_over_all),
 		cmocka_unit_test(time_without_an_agent_is_a_gap_and_the_largest_is_first),
 		cmocka_unit_test(a_host_that_sends_no_more_has_a_gap_at_the_end),
+		cmocka_unit_test(imported_profiles_have_no_gaps_and_are_not_late),
 		cmocka_unit_test(only_the_largest_gaps_are_listed),
 		cmocka_unit_test(numbers_between_the_batches_of_a_run_are_missing),
 		cmocka_unit_test(a_wrong_clock_makes_no_batch_late),

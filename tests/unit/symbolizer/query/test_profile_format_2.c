@@ -33,6 +33,7 @@ static const struct batch_frame frames[] = {
 	{ 19, FRAME_CODE_OBJECT | 2, 7 },
 	{ 19, 0, 0x2000 },
 	{ FRAME_RUBY, 0, 3 },
+	{ FRAME_JIT, FRAME_CODE_OBJECT | 4, 0 },
 	{ FRAME_ANONYMOUS, 0, 0x1234 },
 	{ FRAME_ANONYMOUS, 0, 0x5678 },
 };
@@ -46,6 +47,7 @@ static struct batch_code_object objects[] = {
 	  .qualified_name = "Model.step",
 	  .file = "/app/model.py" },
 	{ .number = 3, .hash = { { 3 } }, .language = "python", .first_line = 9 },
+	{ .number = 4, .hash = { { 4 } }, .language = "jit", .file = "/tmp/perf-12.map" },
 };
 
 static void write_batch(struct fixture *fixture)
@@ -176,11 +178,12 @@ static void code_objects_and_unknown_kinds_have_labels(void **state)
 		"[p] app",
 		"[unknown start_thread?]",
 		"[unknown] 0x0000000000001234",
+		"[/tmp/perf-12.map]",
 		"[ruby]",
 		"[kind 19]",
-		"Model.step",
+		"Model.step (model.py)",
 		"[python]",
-		"Model.step",
+		"Model.step (model.py)",
 		"[k] bpf_prog_1",
 	};
 	char message[PROFILE_MESSAGE_SIZE];

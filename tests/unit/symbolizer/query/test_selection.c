@@ -78,6 +78,7 @@ static void each_tag_selects_the_series_with_its_value(void **state)
 		{ "k8s.label.unheard_of IS NULL", ALPHA | BETA },
 		{ "cloud.tag.team IS NULL", ALPHA | BETA },
 		{ "region IS NULL AND auto_service IS NULL AND trace_id IS NULL", ALPHA | BETA },
+		{ "az = 'west'", 1 << 1 | 1 << 2 },
 		/* A process's label hides the host's label of that name. "label." is optional. */
 		{ "color = 'red'", 1 << 1 | 1 << 2 },
 		{ "color = 'host'", 1 << 5 },
@@ -119,7 +120,7 @@ static void the_docs_list_every_tag_and_no_other(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
 		char line[256];
 
-		if (strcmp(tags[i].source, "NEVER") == 0)
+		if (strcmp(tags[i].source, "FOREIGN") == 0)
 			continue;
 		n_tags++;
 		(void)snprintf(line, sizeof(line), "\n| `%s` | %s |\n", tags[i].name, tags[i].help);

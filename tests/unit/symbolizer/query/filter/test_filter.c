@@ -25,6 +25,7 @@ static const struct tag_row {
 	{ "absent", {}, 0 },
 	{ "host_ip", {}, 0 },
 	{ "exist", { "1" }, 1 },
+	{ "enum", { "1" }, 1 },
 	{ "explosive", { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" }, 1 },
 };
 
@@ -180,6 +181,12 @@ static void filters_select_matching_series(void **state)
 		{ "EXIST ( absent )", 0 },
 		{ "exist(`k8s.label.app`)", 1 },
 		{ "exist = 1", 1 },
+		{ "Enum(pod) = 'web-1'", 1 },
+		{ "enum ( `pod` ) != 'web-1'", 0 },
+		{ "NOT Enum(cpu) IN (8, 10)", 1 },
+		{ "Enum(absent) IS NULL", 1 },
+		{ "Enum(host_ip) = '10.0.0.0/8'", 0 },
+		{ "enum = 1", 1 },
 
 		/* AND before OR, NOT before AND */
 		{ "pod = 'web-1' AND cpu = 9", 1 },
@@ -258,6 +265,9 @@ static void errors_point_at_the_offending_character(void **state)
 		{ "ip IN ('10.0.0.1', 'x')", 19, "'x' is neither an IP address nor a CIDR range" },
 		{ "pod = 'a' AND nope = 'b'", 14, "unknown tag 'nope'" },
 		{ "exist(nope)", 6, "unknown tag 'nope'" },
+		{ "Enum(nope) = 1", 5, "unknown tag 'nope'" },
+		{ "Enum() = 1", 5, "expected the name of a tag, not ')'" },
+		{ "Enum(pod = 1", 9, "expected ')', not '='" },
 		{ "exist(pod", 9, "expected ')', but the filter ends here" },
 		{ "pod = 'a' && cpu = 1", 10, "unexpected '&'" },
 		{ "pod = 'a'; DROP", 9, "unexpected ';'" },

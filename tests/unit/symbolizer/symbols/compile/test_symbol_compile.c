@@ -55,6 +55,63 @@ static void an_inlined_instruction_has_the_whole_chain_of_calls(void **state)
 	}
 }
 
+/* Prints "function:first line" for the chain at an address. */
+static char *first_lines_at(const struct compiled *compiled, uint64_t elf_addr)
+{
+	struct bytes text = BYTES_INIT(MIB);
+	uint32_t location;
+
+	symbol_file_find(compiled->file, &elf_addr, 1, &location);
+	while (location != SYMBOL_NO_LOCATION) {
+		struct symbol_frame frame;
+
+		location = symbol_file_frame(compiled->file, location, &frame);
+		assert_ok(bytes_append_format(&text, "%s:%u ", frame.function, frame.first_line));
+	}
+	assert_ok(bytes_append_byte(&text, 0));
+	return (char *)text.data;
+}
+
+/* outer() is named by its symbol, the others by DWARF. */
+static void functions_have_the_line_of_their_definition(void **state)
+{
+	static const char *const compilers[] = { "gcc", "clang" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(compilers); i++) {
+		scoped_free char *path =
+			compile(*state, "inlined", compilers[i], "c", inlined_c, "-O2 -g");
+		scoped_compiled struct compiled compiled = compiled_of(path);
+		scoped_free char *lines = first_lines_at(&compiled, load_in_outer(path));
+
+		assert_string_equal(lines, "inner:2 middle:6 outer:10 ");
+	}
+}
+
+static void functions_with_one_name_and_several_lines_have_no_first_line(void **state)
+{
+	static const char other[] = "\n\n\nstatic __attribute__((noinline)) int twice(int x) "
+				    "{ return x * 2; }\n"
+				    "int other(int x) { return twice(x) + twice(x + 1); }\n";
+	static const char program[] =
+		"static __attribute__((noinline)) int twice(int x) { return x * 3; }\n"
+		"int other(int x);\n"
+		"int main(int n, char **argv) { (void)argv; return twice(n) + other(n); }\n";
+	scoped_free char *object = compile(*state, "other.o", "gcc", "c", other, "-c -g -O0");
+	char flags[4096];
+	scoped_free char *path = NULL, *nm = NULL, *twice = NULL, *main_lines = NULL;
+	struct compiled compiled;
+
+	(void)snprintf(flags, sizeof(flags), "-g -O0 %s", object);
+	path = compile(*state, "program", "gcc", "c", program, flags);
+	nm = command_text("nm %s", path);
+	compiled = compiled_of(path);
+	twice = first_lines_at(&compiled, address_in(nm, "twice"));
+	main_lines = first_lines_at(&compiled, address_in(nm, "main"));
+	compiled_release(&compiled);
+	assert_string_equal(twice, "twice:0 ");
+	assert_string_equal(main_lines, "main:3 ");
+}
+
 static void clang_gives_the_same_chain(void **state)
 {
 	static const char *const flags[] = { "-O2 -g", "-O2 -gdwarf-4", "-O2 -g -gdwarf64" };
@@ -254,6 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(an_inlined_instruction_has_the_whole_chain_of_calls),
 		in_folder(clang_gives_the_same_chain),
+		in_folder(functions_have_the_line_of_their_definition),
+		in_folder(functions_with_one_name_and_several_lines_have_no_first_line),
 		in_folder(functions_without_a_linkage_name_are_named_by_their_scopes),
 		in_folder(a_part_that_gcc_splits_off_has_the_name_of_its_symbol),
 		in_folder(code_without_a_line_gets_the_previous_line),
