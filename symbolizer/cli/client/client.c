@@ -323,6 +323,42 @@ int client_get(struct client *client, const char *path_and_query, struct bytes *
 	return perform(client, path_and_query, ret_body);
 }
 
+/* Returns the number in a header of the answer; -1: the answer does not have it. */
+static long number_in_header(const struct client *client, const char *name)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(client->curl, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return -1;
+	return strtol(header->value, NULL, 10);
+}
+
+int client_get_download(struct client *client, const char *path_and_query,
+			struct client_download *ret_download)
+{
+	scoped_bytes struct bytes message = BYTES_INIT(64 * KIB);
+	long status, n_pending;
+	CURLcode code;
+
+	*ret_download = (struct client_download){ .body = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES) };
+	curl_easy_reset(client->curl);
+	(void)curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
+	code = client_run(client, path_and_query, &ret_download->body, &status);
+	if (code != CURLE_OK && status < 400)
+		return log_unreachable(client, code);
+	/* Only an answer of a query has this header: also one without data, but no other 404. */
+	n_pending = number_in_header(client, "X-Hearth-Tables-Pending");
+	if (status != 200 && (status != 404 || n_pending < 0))
+		return log_refused(client, status, bytes_view_of(&ret_download->body));
+	ret_download->n_tables_pending = (unsigned int)MAX(n_pending, 0);
+	if (status == 200)
+		return 1;
+	client_find_message(bytes_view_of(&ret_download->body), &message);
+	(void)snprintf(ret_download->message, sizeof(ret_download->message), "%s",
+		       bytes_error(&message) == 0 ? (const char *)message.data : "");
+	return 0;
+}
+
 int client_post_json(struct client *client, const char *path, struct bytes_view json,
 		     struct bytes *ret_body)
 {

@@ -33,13 +33,27 @@ int client_get(struct client *client, const char *path_and_query, struct bytes *
 int client_post_json(struct client *client, const char *path, struct bytes_view json,
 		     struct bytes *ret_body);
 
+/* A file that the server made from a profile. */
+struct client_download {
+	struct bytes body;                 /* the caller releases it in any case */
+	unsigned int n_tables_pending;     /* names are missing that the server will have soon */
+	char message[CLIENT_MESSAGE_SIZE]; /* why there is no data */
+};
+
+/*
+ * GET @path_and_query. Returns 1 with the file, or 0 if there are no data. Logs other errors as
+ * client_get() does, and returns the same.
+ */
+int client_get_download(struct client *client, const char *path_and_query,
+			struct client_download *ret_download);
+
 /* A request of client_exchange(). */
 struct client_request {
 	const char *method;
 	const char *path;
 	const char *header;     /* an additional header, "Name: value"; NULL: none */
 	struct bytes_view json; /* a JSON body, if its data is not NULL */
-	int fd;                 /* the body of a PUT: @size bytes of this file from @offset */
+	int fd; /* the body of a PUT or POST: @size bytes of this file from @offset */
 	uint64_t offset;
 	uint64_t size;
 	_Atomic uint64_t *n_sent; /* is increased by the number of bytes sent; NULL: not counted */

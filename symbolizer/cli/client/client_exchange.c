@@ -42,7 +42,7 @@ static void set_body(struct client *client, const struct client_request *request
 		(void)curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, request->json.data);
 		(void)curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 				       (curl_off_t)request->json.size);
-	} else if (strcmp(request->method, "PUT") == 0) {
+	} else if (request->size > 0 || strcmp(request->method, "PUT") == 0) {
 		(void)curl_easy_setopt(client->curl, CURLOPT_UPLOAD, 1L);
 		(void)curl_easy_setopt(client->curl, CURLOPT_INFILESIZE_LARGE,
 				       (curl_off_t)request->size);

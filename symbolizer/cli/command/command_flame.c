@@ -39,8 +39,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		pass_printed_selection(state, &options->selection, &options->connection,
-				       &options->output);
+		pass_printed_profile(state, &options->selection, &options->connection,
+				     &options->output);
 		return 0;
 	case KEY_FOLDED:
 		options->folded = true;
@@ -62,7 +62,7 @@ static const struct argp flame_argp = {
 	.options = rows_of_flame,
 	.parser = parse,
 	.args_doc = "[SERVICE]",
-	.children = printed_selection_children,
+	.children = printed_profile_children,
 	.doc = "Shows where a service spends its time (or memory): each line is a frame with its "
 	       "share, below its caller.",
 };

@@ -37,8 +37,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		pass_printed_selection(state, &options->selection, &options->connection,
-				       &options->output);
+		pass_printed_profile(state, &options->selection, &options->connection,
+				     &options->output);
 		return 0;
 	case 't':
 		options->by_total = true;
@@ -56,7 +56,7 @@ static const struct argp top_argp = {
 	.options = rows_of_top,
 	.parser = parse,
 	.args_doc = "[SERVICE]",
-	.children = printed_selection_children,
+	.children = printed_profile_children,
 	.doc = "Lists the functions of a service: self is what was spent in the function, total "
 	       "adds all it called; of a wait, self is in the function that called the "
 	       "scheduler. With --by, one row for each value of a tag.",

@@ -23,6 +23,8 @@ enum option_key {
 	KEY_UNTIL,
 	KEY_FOLD_THREADS,
 	KEY_NO_INLINES,
+	KEY_CALLERS_OF,
+	KEY_CALLEES_OF,
 	KEY_WIDTH,
 };
 
@@ -172,7 +174,8 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 		return 0;
 	case 'e':
 		options->event = event_type_from_name(text);
-		if (options->event == EVENT_NONE)
+		options->other_event = text;
+		if (options->event == EVENT_NONE && !options->takes_any_event)
 			argp_error(state,
 				   "--event '%.40s' is no event type; "
 				   "agents collect " COLLECTED_EVENTS,
@@ -239,6 +242,35 @@ static const struct argp_option by_rows[] = {
 
 const struct argp by_argp = { .options = by_rows, .parser = parse_by };
 
+static error_t parse_side(int key, char *text, struct argp_state *state)
+{
+	struct selection_options *options = state->input;
+
+	switch (key) {
+	case KEY_CALLERS_OF:
+		options->callers_of = text;
+		return 0;
+	case KEY_CALLEES_OF:
+		options->callees_of = text;
+		return 0;
+	case ARGP_KEY_END:
+		if (options->callers_of && options->callees_of)
+			argp_error(state, "give --callers-of or --callees-of, not both");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option side_rows[] = {
+	{ NULL, 0, NULL, 0, NULL, 4 },
+	{ "callers-of", KEY_CALLERS_OF, "FUNCTION", 0, "its callers only, innermost first", 4 },
+	{ "callees-of", KEY_CALLEES_OF, "FUNCTION", 0, "what it calls only, from all callers", 4 },
+	{}
+};
+
+static const struct argp side_argp = { .options = side_rows, .parser = parse_side };
+
 static error_t parse_output(int key, char *text, struct argp_state *state)
 {
 	struct output_options *options = state->input;
@@ -283,6 +315,11 @@ const struct argp_child printed_selection_children[] = { { &selection_argp, 0, N
 							 { &output_argp, 0, NULL, 0 },
 							 {} };
 
+const struct argp_child printed_profile_children[] = {
+	{ &selection_argp, 0, NULL, 0 }, { &connection_argp, 0, NULL, 0 }, { &by_argp, 0, NULL, 0 },
+	{ &output_argp, 0, NULL, 0 },    { &side_argp, 0, NULL, 0 },       {}
+};
+
 void pass_printed_selection(struct argp_state *state, struct selection_options *selection,
 			    struct connection_options *connection, struct output_options *output)
 {
@@ -290,6 +327,13 @@ void pass_printed_selection(struct argp_state *state, struct selection_options *
 	state->child_inputs[1] = connection;
 	state->child_inputs[2] = selection; /* of --by */
 	state->child_inputs[3] = output;
+}
+
+void pass_printed_profile(struct argp_state *state, struct selection_options *selection,
+			  struct connection_options *connection, struct output_options *output)
+{
+	pass_printed_selection(state, selection, connection, output);
+	state->child_inputs[4] = selection; /* of --callers-of */
 }
 
 uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,

@@ -37,7 +37,12 @@ struct range_options {
 struct selection_options {
 	const char *service; /* NULL: all services that match @filter */
 	enum event_type event;
+	/* Set before parsing: --event may name a type that only the server knows. */
+	bool takes_any_event;
+	const char *other_event; /* its name, if @event is EVENT_NONE */
 	const char *filter;
+	const char *callers_of; /* --callers-of or --callees-of: a function; NULL: the whole tree */
+	const char *callees_of;
 	const char *by; /* --by: the tag to group by, a branch or row per value; NULL: none */
 	bool fold_threads;
 	bool no_inlines;
@@ -82,9 +87,14 @@ extern const struct argp width_argp;
 
 /* The options of the commands that print a selection: selection, connection, --by and output. */
 extern const struct argp_child printed_selection_children[];
-/* Sets the inputs of printed_selection_children, for ARGP_KEY_INIT of their parser. */
+/* The same, and --callers-of and --callees-of. */
+extern const struct argp_child printed_profile_children[];
+/* Set the inputs of printed_selection_children, for ARGP_KEY_INIT of their parser, and of
+ * printed_profile_children. */
 void pass_printed_selection(struct argp_state *state, struct selection_options *selection,
 			    struct connection_options *connection, struct output_options *output);
+void pass_printed_profile(struct argp_state *state, struct selection_options *selection,
+			  struct connection_options *connection, struct output_options *output);
 
 /* The event types that agents sample. Other programs may send other types. */
 #define COLLECTED_EVENTS "on-cpu, off-cpu and run-queue"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writes one line per stack in the format of flamegraph.pl, speedscope and inferno. @path holds the
- * names down to the current node, and @ends where the path of each depth ends in it, so that a node
- * appends only its own name.
+ * Writes one line per stack in the format of flamegraph.pl, speedscope and inferno. @path has the
+ * names from the root to the current node. ends[d] is the length of @path up to depth d, so that
+ * each node cuts @path to its parent and appends only its own name.
  */
 
 #include <stdlib.h>

@@ -38,6 +38,10 @@ int profile_request_write(const struct selection_options *selection, enum profil
 		json_key_text(&json, "tag_filter", selection->filter);
 	if (selection->by)
 		json_key_text(&json, "group_by", selection->by);
+	if (selection->callers_of)
+		json_key_text(&json, "callers_of", selection->callers_of);
+	if (selection->callees_of)
+		json_key_text(&json, "callees_of", selection->callees_of);
 	if (selection->fold_threads)
 		json_key_bool(&json, "fold_threads", true);
 	if (selection->no_inlines)
@@ -63,21 +67,47 @@ int profile_fetch(struct client *client, const struct selection_options *selecti
 				ret_answer);
 }
 
+/* What requests of different paths add to the selection. */
+struct path_of_profile {
+	const char *path;
+	const char *format;
+	const char *max_nodes; /* "": none */
+};
+
+static int path_write(struct client *client, const struct selection_options *selection,
+		      const struct path_of_profile *of, struct bytes *out)
+{
+	struct time_range_parameters range = time_range_parameters(&selection->range.range);
+
+	return client_path(client, out, of->path, "service",
+			   selection->service ? selection->service : "", "event",
+			   selection->event == EVENT_NONE ? selection->other_event
+							  : event_type_name(selection->event),
+			   "filter", selection->filter ? selection->filter : "", "group_by",
+			   selection->by ? selection->by : "", "callers_of",
+			   selection->callers_of ? selection->callers_of : "", "callees_of",
+			   selection->callees_of ? selection->callees_of : "", "fold_threads",
+			   selection->fold_threads ? "true" : "", "inlines",
+			   selection->no_inlines ? "false" : "", "since", range.since, "until",
+			   range.until, "max_nodes", of->max_nodes, "format", of->format, NULL);
+}
+
 int profile_path_write(struct client *client, const struct selection_options *selection,
 		       uint32_t max_nodes, struct bytes *out)
 {
-	struct time_range_parameters range = time_range_parameters(&selection->range.range);
 	char nodes[24];
+	const struct path_of_profile of = { "/v1/flame", "columns", nodes };
 
 	(void)snprintf(nodes, sizeof(nodes), "%u", max_nodes);
-	return client_path(client, out, "/v1/flame", "service",
-			   selection->service ? selection->service : "", "event",
-			   event_type_name(selection->event), "filter",
-			   selection->filter ? selection->filter : "", "group_by",
-			   selection->by ? selection->by : "", "fold_threads",
-			   selection->fold_threads ? "true" : "", "inlines",
-			   selection->no_inlines ? "false" : "", "since", range.since, "until",
-			   range.until, "max_nodes", nodes, "format", "columns", NULL);
+	return path_write(client, selection, &of, out);
+}
+
+int profile_export_path_write(struct client *client, const struct selection_options *selection,
+			      const char *format, struct bytes *out)
+{
+	const struct path_of_profile of = { "/v1/export", format, "" };
+
+	return path_write(client, selection, &of, out);
 }
 
 /*

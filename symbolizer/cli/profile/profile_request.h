@@ -24,6 +24,10 @@ int profile_fetch(struct client *client, const struct selection_options *selecti
 int profile_path_write(struct client *client, const struct selection_options *selection,
 		       uint32_t max_nodes, struct bytes *out);
 
+/* The same for GET /v1/export. */
+int profile_export_path_write(struct client *client, const struct selection_options *selection,
+			      const char *format, struct bytes *out);
+
 /*
  * Fetches a tree with GET /v1/flame, or with ProfileTracing if the filter is too long for a URL.
  * Returns 1 and sets *ret_tree; 0 if there is no data, and prints the server's reason to stderr;

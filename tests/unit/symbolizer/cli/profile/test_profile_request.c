@@ -30,6 +30,7 @@ static void a_request_holds_all_options_that_were_given(void **state)
 		.event = EVENT_ON_CPU,
 		.filter = "host = 'x'",
 		.by = "pod",
+		.callees_of = "f",
 		.fold_threads = true,
 		.no_inlines = true,
 		.range = { .range = { .since_s = 100, .until_s = 200 } },
@@ -38,13 +39,14 @@ static void a_request_holds_all_options_that_were_given(void **state)
 
 	(void)state;
 	assert_ok(profile_request_write(&selection, PROFILE_COLUMNS, 500, &out));
-	assert_bytes_equal_text(&out,
-				"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
-				"\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
-				"\"time_start\":100,\"time_end\":200,\"tag_filter\":\"host = 'x'\","
-				"\"group_by\":\"pod\",\"fold_threads\":true,\"inlines\":false,"
-				"\"max_nodes\":500,\"debug\":true,"
-				"\"format\":\"columns\"}");
+	assert_bytes_equal_text(
+		&out,
+		"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
+		"\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
+		"\"time_start\":100,\"time_end\":200,\"tag_filter\":\"host = 'x'\","
+		"\"group_by\":\"pod\",\"callees_of\":\"f\",\"fold_threads\":true,\"inlines\":false,"
+		"\"max_nodes\":500,\"debug\":true,"
+		"\"format\":\"columns\"}");
 	bytes_release(&out);
 }
 
@@ -55,6 +57,7 @@ static void a_path_excludes_its_end_and_lacks_options_that_were_not_given(void *
 		.service = "a&b",
 		.event = EVENT_ON_CPU,
 		.by = "host",
+		.callers_of = "f g",
 		.range = { .range = { .since_s = 100, .until_s = 200 } },
 	};
 	scoped(client_freep) struct client *client = NULL;
@@ -65,8 +68,9 @@ static void a_path_excludes_its_end_and_lacks_options_that_were_not_given(void *
 	assert_ok(profile_path_write(client, &selection, 500, &out));
 	assert_string_equal(
 		(const char *)out.data,
-		"/v1/flame?service=a%26b&event=on-cpu&filter=&group_by=host&fold_threads=&"
-		"inlines=&since=100&until=201&max_nodes=500&format=columns");
+		"/v1/flame?service=a%26b&event=on-cpu&filter=&group_by=host&"
+		"callers_of=f%20g&callees_of=&fold_threads=&inlines=&since=100&until=201&"
+		"max_nodes=500&format=columns");
 	bytes_release(&out);
 }
 
