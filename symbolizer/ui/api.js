@@ -19,6 +19,11 @@ export class ApiError extends Error {
 	}
 }
 
+/* Returns the query string with the state of the page. */
+export function ownSearch() {
+	return location.search;
+}
+
 export function setToken(token) {
 	sessionStorage.setItem(TOKEN_KEY, token);
 }
@@ -149,6 +154,10 @@ export async function fetchProfile(selection, signal) {
 		query.set("filter", selection.filter);
 	if (selection.fold)
 		query.set("fold_threads", "true");
+	if (selection.callers_of)
+		query.set("callers_of", selection.callers_of);
+	else if (selection.callees_of)
+		query.set("callees_of", selection.callees_of);
 	const response = await request(`v1/flame?${query}`, { signal });
 	const { answer, nodes } = parseAnswer(await response.text());
 
@@ -158,6 +167,20 @@ export async function fetchProfile(selection, signal) {
 		stats: statsOf(response.headers),
 		wait_ms: performance.now() - started,
 	};
+}
+
+/* Returns the selection as a file of GET /v1/export: {blob, name}. */
+export async function fetchExport(selection, format) {
+	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,
+		until: selection.until + 1, format });
+
+	if (selection.filter)
+		query.set("filter", selection.filter);
+	if (selection.fold)
+		query.set("fold_threads", "true");
+	const response = await request(`v1/export?${query}`, {});
+	const name = /filename="([^"/]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
+	return { blob: await response.blob(), name: name ? name[1] : `hearth.${format}` };
 }
 
 /* Converts headers: X-Hearth-Nodes-Pruned: 3 becomes {"nodes-pruned": 3}. */

@@ -9,10 +9,13 @@
  * argument.
  */
 
-import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchTotals, hasToken } from "./api.js";
+import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchTotals, hasToken, ownSearch } from "./api.js";
 import { copyButton, copyFrom } from "./clipboard.js";
 import { functionValues, hashOfPath, isOfHosts, labelOf, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
 	topmostMatches } from "./columns.js";
+import { listenToCompare, showCompare, showDifferenceLegend } from "./compare.js";
+import { baseSelection, differenceFacts, differenceOf, differenceSentence, isDifference } from "./difference.js";
+import { listenToExports } from "./exports.js";
 import { FlameView } from "./flame.js";
 import { showFleet, showUnresolvedOfFleet } from "./fleet.js";
 import { formatShare, formatValue } from "./format.js";
@@ -22,7 +25,8 @@ import { Backoff, showLosses, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
 import { pickerItems } from "./ranking.js";
-import { isOtherSelection, isSameSelection, newPage, nowSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
+import { showSide, sideButtons, WHOLE_PROFILE } from "./side.js";
+import { isOtherSelection, isSameSelection, newPage, nowSeconds, rangeOf, rememberState, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { suggestFilters } from "./suggestions.js";
 import { FunctionTable } from "./table.js";
 import { askForToken, listenToToken, WANTED_TOKEN } from "./token.js";
@@ -58,7 +62,7 @@ function makeViews(page) {
 /* Applies changes to the state and the URL, then calls @then(). */
 function change(page, changes, then, keepInHistory = false) {
 	page.state = { ...page.state, ...changes };
-	history[keepInHistory ? "pushState" : "replaceState"](null, "", urlFromState(page.state));
+	rememberState(page.state, keepInHistory);
 	then();
 }
 
@@ -106,7 +110,9 @@ async function request(page, selection, failed = (error) => showError(page, erro
 async function requestProfile(page, selection, signal) {
 	page.services = await fetchServices(selection, signal);
 	showHead(page);
-	await show(page, selection, await fetchProfile(selection, signal));
+	const base = baseSelection(page.state, selection);
+	const [answer, before] = await Promise.all([fetchProfile(selection, signal), base && fetchProfile(base, signal)]);
+	await show(page, selection, before ? compared(answer, before, selection, base) : answer);
 	if (page.profile?.selection !== selection || unresolvedWithin(page.profile, 0) === 0)
 		return;
 	page.unresolvedRequest.start(selection, signal, (answer) => {
@@ -114,6 +120,17 @@ async function requestProfile(page, selection, signal) {
 		showUnresolved(page);
 		showNamesLine(page);
 	});
+}
+
+/* Replaces the tree by that of both profiles. Without samples in the base, the graph of the selection stays, with the reason. */
+function compared(answer, before, selection, base) {
+	const seconds = (profile, { since, until }) => profile.stats["covered-s"] || Math.max(1, until - since);
+
+	if (!answer.tree)
+		return answer;
+	if (!before.tree)
+		return { ...answer, description: `nothing to compare with: ${before.description}` };
+	return { ...answer, tree: differenceOf(answer.tree, before.tree, seconds(answer, selection), seconds(before, base)) };
 }
 
 async function requestFleet(page, requested, signal) {
@@ -247,6 +264,8 @@ function showHead(page) {
 	page.picker.setChoice(page.state.service);
 	showPicker(page);
 	showControls(page.state, page.services);
+	showSide($("side"), page.state, (changes) => select(page, changes));
+	showCompare(page.state, page.services);
 }
 
 function showPicker({ services, totals, picker }) {
@@ -263,7 +282,11 @@ function showZoom(page) {
 	showStats($("stats"), profile, zoomed);
 	showCrumbs($("crumbs"), $("crumb-list"), tree, zoomed,
 		{ zoom: (node) => zoomTo(page, node), open: (name) => chooseService(page, name) });
-	showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(page, `kind:${kind}`));
+	page.flame.compareBy(page.state.absolute);
+	if (isDifference(tree))
+		showDifferenceLegend($("legend"), page.state.absolute);
+	else
+		showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(page, `kind:${kind}`));
 	showMatches(page);
 }
 
@@ -287,7 +310,10 @@ function showUnresolved({ unresolved }) {
 function factsOf(page, node) {
 	const { profile, zoomed } = page;
 
-	return [...frameFacts(profile.tree, node, profile.event, zoomed), ...factsOfFiles(filesOf(page, node))];
+	const facts = isDifference(profile.tree) ? differenceFacts(profile.tree, node, profile.event, page.state.absolute)
+		: frameFacts(profile.tree, node, profile.event, zoomed);
+
+	return [...facts, ...factsOfFiles(filesOf(page, node))];
 }
 
 function filesOf({ profile, unresolved }, node) {
@@ -300,8 +326,11 @@ function showSelected(page, node) {
 	const [file] = files;
 	const why = files.length > 1 ? `one of ${files.length} files with this name` : file?.why;
 
-	$("frame-text").textContent = frameSentence(tree, node, event) + (why ? `, unresolved: ${why}` : "");
-	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []));
+	const sentence = isDifference(tree) ? differenceSentence(tree, node, event, page.state.absolute) : frameSentence(tree, node, event);
+
+	$("frame-text").textContent = sentence + (why ? `, unresolved: ${why}` : "");
+	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []),
+		...sideButtons(tree, node, (changes) => select(page, changes)));
 }
 
 function showMatches(page) {
@@ -372,7 +401,7 @@ function showTroubled(page, trouble, newest_s) {
 		clear: () => select(page, { filter: "" }),
 		newest: () => select(page, { since: Math.max(1, newest_s - NEWEST_S), until: newest_s }),
 		day: () => select(page, { last: "24h", since: 0, until: 0 }),
-		fleet: () => select(page, { service: "", filter: "", search: "", zoom: "" }),
+		fleet: () => select(page, { ...WHOLE_PROFILE, service: "", filter: "", search: "" }),
 	};
 
 	if (!shown)
@@ -385,7 +414,7 @@ function showTroubled(page, trouble, newest_s) {
 function chooseService(page, name) {
 	const { event } = page.state;
 
-	select(page, { service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(event) ? "on-cpu" : event, zoom: "" });
+	select(page, { ...WHOLE_PROFILE, service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(event) ? "on-cpu" : event });
 }
 
 function zoomTo(page, node, remember = true) {
@@ -397,7 +426,7 @@ function zoomTo(page, node, remember = true) {
 		page.trail.push(pathOf(tree, page.zoomed));
 	page.zoomed = node;
 	page.state.zoom = hashOfPath(tree, node);
-	history.pushState(null, "", urlFromState(page.state));
+	rememberState(page.state, true);
 	$("tooltip").hidden = true;
 	page.flame.zoomTo(node);
 	showZoom(page);
@@ -457,7 +486,7 @@ function escape(page, target) {
 function historyMoved(page) {
 	const before = page.state;
 
-	page.state = stateFromUrl(location.search);
+	page.state = stateFromUrl(ownSearch());
 	if (!page.profile || isOtherSelection(page.state, before)) {
 		load(page);
 		return;
@@ -478,13 +507,15 @@ function listen(page) {
 		select(page, changes);
 	}, () => page.state);
 	listenToDivider();
+	listenToCompare((changes) => select(page, changes), (changes) => change(page, changes, () => page.profile && showZoom(page)));
+	listenToExports(() => page.profile?.selection ?? null, (error) => showError(page, error));
 	suggestFilters($("filter"), $("filter-list"), fetchHosts);
 	$("live").addEventListener("change", (event) => change(page, { live: event.target.checked }, () => load(page)));
 	$("refresh").addEventListener("click", () => load(page));
 	for (const id of ["fleet-button", "home"]) {
 		$(id).addEventListener("click", (event) => {
 			event.preventDefault();
-			select(page, { service: "", event: "on-cpu", filter: "", search: "", zoom: "" });
+			select(page, { ...WHOLE_PROFILE, service: "", event: "on-cpu", filter: "", search: "" });
 		});
 	}
 	$("share").addEventListener("click", () => copyLink(page));
@@ -499,7 +530,7 @@ function listen(page) {
 }
 
 function start() {
-	const page = newPage(location.search);
+	const page = newPage(ownSearch());
 
 	Object.assign(page, makeViews(page), { backoff: new Backoff(), unresolvedRequest: new UnresolvedRequest() });
 	listen(page);

@@ -9,7 +9,8 @@
  *   fn[n]       index of the function     self[n], total[n]   values
  *   parent[n]   -1 for the root           start[n]            the left edge, in the unit of the values
  *   depth[n]    0 for the root            end[n]              one past the last node of the subtree
- *   kidsEnd[n]  the right edge of the last child; the server pruned the range from there to start + total - self
+ *   kidsEnd[n]  the right edge of the last child; the server pruned the range from there to start + width - self
+ *   width[n]    as drawn: the total, except in the graph of a difference
  */
 
 import { KINDS } from "./format.js";
@@ -96,6 +97,7 @@ export function treeFromColumns(result, nodes) {
 		end: new Uint32Array(n),
 		kidsEnd: new Float64Array(n),
 	};
+	tree.width = tree.total;
 	layOut(tree);
 	return tree;
 }
@@ -115,8 +117,8 @@ function functionColumn(result, name) {
 }
 
 /* Computes depths, left edges and ends. Throws if the rows are not in depth-first order. */
-function layOut(tree) {
-	const { n, fn, parent, total, start, depth, end, kidsEnd, names } = tree;
+export function layOut(tree) {
+	const { n, fn, parent, width, start, depth, end, kidsEnd, names } = tree;
 
 	for (let i = 0; i < n; i++) {
 		const p = parent[i];
@@ -130,7 +132,7 @@ function layOut(tree) {
 		depth[i] = Math.min(depth[p] + 1, DEEPEST);
 		start[i] = kidsEnd[p];
 		kidsEnd[i] = start[i];
-		kidsEnd[p] += total[i];
+		kidsEnd[p] += width[i];
 	}
 	for (let node = n - 1; node >= 0; node = parent[node])
 		end[node] = n;

@@ -9,6 +9,7 @@
  */
 
 import { colourOf } from "./columns.js";
+import { APPEARED, BOTH, changeText, isDifference, stateOf, stepOf, STEPS } from "./difference.js";
 import { shortName } from "./format.js";
 
 export const ROW_HEIGHT = 21;
@@ -20,6 +21,8 @@ const TEXT_PADDING = 5;
 const ZOOM_MS = 160;
 const SHADES = 8; /* per kind, so that adjacent frames differ */
 const ROWS_ABOVE_ZOOM = 3;
+const NARROWEST_MARK = 8;
+const STRIPE_DISTANCE = 5; /* pixels */
 
 export class FlameView {
 	/* @events: {hover(node, event), leave(), zoom(node), select(node)} */
@@ -39,6 +42,7 @@ export class FlameView {
 		this.names = [];
 		this.charWidths = new Map();
 		this.pending = 0;
+		this.isAbsolute = false;
 
 		this.readColours();
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -68,6 +72,7 @@ export class FlameView {
 		this.shades = {};
 		for (const [letter, name] of Object.entries(types))
 			this.shades[letter] = Array.from({ length: SHADES }, (_, index) => shade(name, index));
+		this.changes = Array.from({ length: 2 * STEPS + 1 }, (_, index) => property(changeProperty(index - STEPS)));
 		this.colours = { paper: property("--paper"), text: property("--frame-text"), match: property("--match"),
 			matchText: property("--match-text"), rest: property("--rest"), outline: property("--outline") };
 	}
@@ -109,13 +114,13 @@ export class FlameView {
 
 	/* Zooms to @node if it is too narrow to see. */
 	reveal(node) {
-		if (this.tree.total[node] * this.width / (this.right - this.left) < NARROWEST_REVEALED)
+		if (this.tree.width[node] * this.width / (this.right - this.left) < NARROWEST_REVEALED)
 			this.events.zoom(node);
 	}
 
 	windowOf(node) {
-		const { start, total } = this.tree;
-		return [start[node], start[node] + Math.max(total[node], 1)];
+		const { start, width } = this.tree;
+		return [start[node], start[node] + Math.max(width[node], 1)];
 	}
 
 	animate(left, right) {
@@ -185,12 +190,14 @@ export class FlameView {
 	 * and @rest(row, x, width) for each run of narrower siblings and each range that the server pruned.
 	 */
 	walk(left, right, firstRow, lastRow, frame, rest) {
-		const { n, parent, total, self, start, depth, end, kidsEnd } = this.tree;
+		const { n, parent, width: span, self, total, start, depth, end, kidsEnd } = this.tree;
 		const scale = this.width / (right - left);
+		/* A vanished frame has a width, and all of it that no callee has is its self value. */
+		const drawnSelf = (node) => total[node] > 0 ? self[node] : start[node] + span[node] - kidsEnd[node];
 
 		for (let i = 0; i < n;) {
 			const x = (start[i] - left) * scale;
-			const width = total[i] * scale;
+			const width = span[i] * scale;
 			if (depth[i] > lastRow || x + width <= 0) {
 				i = end[i];
 			} else if (x >= this.width) {
@@ -198,10 +205,10 @@ export class FlameView {
 			} else if (width < NARROWEST && i > 0) {
 				const p = parent[i];
 				if (depth[i] >= firstRow)
-					rest(depth[i], x, (start[p] + total[p] - self[p] - start[i]) * scale);
+					rest(depth[i], x, (start[p] + span[p] - drawnSelf(p) - start[i]) * scale);
 				i = end[p];
 			} else {
-				const pruned = start[i] + total[i] - self[i] - kidsEnd[i];
+				const pruned = start[i] + span[i] - drawnSelf(i) - kidsEnd[i];
 				if (depth[i] >= firstRow)
 					frame(i, x, width);
 				if (pruned * scale >= NARROWEST && depth[i] + 1 >= firstRow)
@@ -240,11 +247,13 @@ export class FlameView {
 		const matched = this.matches?.[fn];
 
 		context.globalAlpha = this.alphaOf(node, matched);
-		context.fillStyle = matched ? this.colours.match : this.shades[colourOf(this.tree, fn)][this.shadeOf[fn]];
+		context.fillStyle = matched ? this.colours.match : this.fillOf(node, fn);
 		context.fillRect(from, y, to - from - gap, ROW_HEIGHT - 1);
+		if (isDifference(this.tree) && to - from >= NARROWEST_MARK && stateOf(this.tree, node) !== BOTH)
+			this.drawMark(node, from, y, to - from - gap);
 
 		if (to - from >= NARROWEST_TEXT) {
-			const text = this.fitText(this.names[fn], to - from - 2 * TEXT_PADDING);
+			const text = this.fitText(this.textOf(node, fn), to - from - 2 * TEXT_PADDING);
 			context.fillStyle = matched ? this.colours.matchText : this.colours.text;
 			context.globalAlpha = Math.max(context.globalAlpha, 0.6);
 			context.fillText(text, from + TEXT_PADDING, y + ROW_HEIGHT / 2);
@@ -253,12 +262,43 @@ export class FlameView {
 			this.drawOutline(from, y, to - from - gap);
 	}
 
+	fillOf(node, fn) {
+		if (!isDifference(this.tree))
+			return this.shades[colourOf(this.tree, fn)][this.shadeOf[fn]];
+		return this.changes[STEPS + stepOf(this.tree, node, this.isAbsolute)];
+	}
+
+	textOf(node, fn) {
+		return isDifference(this.tree) ? `${this.names[fn]} ${changeText(this.tree, node, this.isAbsolute)}` : this.names[fn];
+	}
+
+	/* A thick edge at the left marks a frame that appeared, stripes one that vanished. */
+	drawMark(node, x, y, width) {
+		const context = this.context;
+
+		context.fillStyle = this.colours.outline;
+		if (stateOf(this.tree, node) === APPEARED) {
+			context.fillRect(x, y, 3, ROW_HEIGHT - 1);
+			return;
+		}
+		context.globalAlpha *= 0.35;
+		for (let at = x; at < x + width; at += STRIPE_DISTANCE)
+			context.fillRect(at, y, 1, ROW_HEIGHT - 1);
+		context.globalAlpha /= 0.35;
+	}
+
+	/* Sets how a difference is coloured: by values per second, or by shares. */
+	compareBy(isAbsolute) {
+		this.isAbsolute = isAbsolute;
+		this.redraw();
+	}
+
 	/* Returns less than 1 for callers of the zoomed frame and, during a search, for frames that do not match. */
 	alphaOf(node, matched) {
-		const { start, total } = this.tree;
+		const { start, width } = this.tree;
 		const z = this.zoomed;
 		const isCaller = z > 0 && node < z && this.tree.end[node] >= this.tree.end[z] && start[node] <= start[z] &&
-			total[node] >= total[z];
+			width[node] >= width[z];
 
 		if (this.matches && !matched)
 			return 0.3;
@@ -321,7 +361,7 @@ export class FlameView {
 		if (!this.tree)
 			return -1;
 
-		const { depth, end, start, total } = this.tree;
+		const { depth, end, start, width } = this.tree;
 		const row = Math.floor((y + this.scroller.scrollTop) / ROW_HEIGHT);
 		const value = this.left + x / this.width * (this.right - this.left);
 		const scale = this.width / (this.right - this.left);
@@ -329,9 +369,9 @@ export class FlameView {
 
 		while (depth[node] < row) {
 			let child = node + 1;
-			while (child < end[node] && start[child] + total[child] <= value)
+			while (child < end[node] && start[child] + width[child] <= value)
 				child = end[child];
-			if (child >= end[node] || start[child] > value || total[child] * scale < NARROWEST)
+			if (child >= end[node] || start[child] > value || width[child] * scale < NARROWEST)
 				return -1;
 			node = child;
 		}
@@ -419,4 +459,9 @@ function hashOf(name) {
 	for (let i = 0; i < stem.length; i++)
 		hash = Math.imul(hash ^ stem.charCodeAt(i), 0x01000193);
 	return ((hash >>> 13) ^ hash) >>> 0 & (SHADES - 1);
+}
+
+/* Returns the custom property with the colour of a change of -STEPS to STEPS. */
+function changeProperty(step) {
+	return step === 0 ? "--change-none" : `--change-${step < 0 ? "less" : "more"}-${Math.abs(step)}`;
 }

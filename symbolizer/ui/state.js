@@ -3,7 +3,8 @@
 /*
  * The state of the page. These values are also in the URL, so that a link shows another reader the same view:
  *
- *   service, event, last (or since and until, Unix seconds), filter, fold, live, search, sort, zoom
+ *   service, event, last (or since and until, Unix seconds), filter, fold, live, search, sort, zoom, base, base_service,
+ *   absolute (compare.js), callers_of, callees_of (side.js)
  */
 
 const DEFAULTS = {
@@ -18,6 +19,11 @@ const DEFAULTS = {
 	search: "",
 	sort: "",
 	zoom: "",
+	base: "",
+	base_service: "",
+	absolute: false,
+	callers_of: "",
+	callees_of: "",
 };
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400 };
@@ -66,6 +72,8 @@ export function stateFromUrl(search) {
 		state.last = DEFAULTS.last;
 	if (!(state.since > 0 && state.until >= state.since))
 		state.since = state.until = 0;
+	if (!/^(before|same)?$/.test(state.base) && !durationSeconds(state.base))
+		state.base = "";
 	return state;
 }
 
@@ -82,6 +90,16 @@ export function urlFromState(state) {
 	return text ? `?${text}` : "./";
 }
 
+/* Writes the state to the URL. A page that was opened as a file may be forbidden to change it. */
+export function rememberState(state, keepInHistory) {
+	try {
+		history[keepInHistory ? "pushState" : "replaceState"](null, "", urlFromState(state));
+	} catch (error) {
+		if (error.name !== "SecurityError")
+			throw error;
+	}
+}
+
 /*
  * Returns the column by which the table is sorted: the reader's choice, else self. For whole hosts the default is total,
  * because the self of a process does not include its other threads.
@@ -93,7 +111,7 @@ export function sortOf(state, ofHosts) {
 }
 
 /* The part of the state that is sent to the server. The rest only changes how its answer is shown. */
-const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"];
+const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold", "base", "base_service", "callers_of", "callees_of"];
 
 export function isOtherSelection(state, before) {
 	return SELECTION.some((name) => state[name] !== before[name]);
@@ -104,7 +122,7 @@ export function isOtherSelection(state, before) {
  * selection.continues: then the results also apply if only the time range differs.
  */
 export function isSameSelection(before, selection) {
-	const names = ["service", "event", "filter", ...(selection.continues ? [] : ["since", "until"])];
+	const names = ["service", "event", "filter", "callers_of", "callees_of", ...(selection.continues ? [] : ["since", "until"])];
 
 	return before !== undefined && names.every((name) => before[name] === selection[name]);
 }

@@ -63,6 +63,10 @@ async function answer(request, response, fixture) {
 		answerGroups(url.searchParams, response);
 	else if (url.pathname === "/v1/unresolved")
 		await sendUnresolved(response, fixture);
+	else if (url.pathname === "/v1/export")
+		response.writeHead(200, { "Content-Type": "text/plain",
+			"Content-Disposition": `attachment; filename="hearth-${url.searchParams.get("service")}.${url.searchParams.get("format")}"` })
+			.end("a;b 1\n");
 	else if (url.pathname === "/v1/flame")
 		answerProfile(url.searchParams, response, fixture);
 	else
@@ -147,14 +151,30 @@ function sendPending(response, asked, { nodes }) {
 }
 
 function sendProfile(response, asked, { nodes, cache, named }) {
-	const key = `${asked.service} ${asked.event} ${asked.fold_threads} ${asked.group_by}`;
+	const isEarlier = Number(asked.until) < now_s() - 800;
+	const key = `${asked.service} ${asked.event} ${asked.fold_threads} ${asked.group_by} ${isEarlier}`;
 
 	if (!cache.has(key)) {
-		const result = profileOf(asked, nodes);
+		const result = isEarlier ? earlier(profileOf(asked, nodes)) : profileOf(asked, nodes);
 		cache.set(key, gzipSync(JSON.stringify({ result, message: "" }), { level: 1 }));
 	}
 	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip", "X-Hearth-Covered-S": 120,
 		...(named ? { "X-Hearth-Unsymbolized": 0 } : {}) }).end(cache.get(key));
+}
+
+/* Earlier some functions had other names, and others took more or less time. */
+function earlier(result) {
+	const rows = result.node_values.values;
+	const factor = (fn) => fn % 5 === 1 ? 2 : fn % 5 === 3 ? 0.6 : 1;
+
+	for (const row of rows) {
+		row[2] = Math.round(row[2] * factor(row[0]));
+		row[3] = row[2];
+	}
+	for (const [, parent, , total] of rows.slice(1).reverse())
+		rows[parent][3] += total;
+	result.functions = result.functions.map((name, fn) => fn % 11 === 4 && result.function_types[fn] === "A" ? `${name}_v1` : name);
+	return result;
 }
 
 function now_s() {

@@ -268,3 +268,31 @@ test("an answer out of order is refused", async () => {
 		await assert.rejects(withTree("tree.n", answer), /The answer's/, JSON.stringify(values));
 	}
 });
+
+test("the difference of two profiles has the frames of both, with their values", async () => {
+	const rows = await call("difference", `import("/columns.js").then(({ treeFromColumns, labelOf }) => {
+		const make = (functions, rows) => treeFromColumns({ functions, function_types: functions.map(() => "A"),
+			function_values: { columns: ["self_value", "total_value"], values: functions.map(() => [0, 0]) },
+			node_values: { columns: ["function_id", "parent_node_id", "self_value", "total_value"] } }, Float64Array.from(rows.flat()));
+		const after = make(["svc", "a", "b"], [[0, -1, 0, 100], [1, 0, 60, 60], [2, 0, 40, 40]]);
+		const base = make(["old", "b", "c", "d"], [[0, -1, 0, 200], [1, 0, 20, 160], [2, 1, 140, 140], [3, 0, 40, 40]]);
+		const tree = m.differenceOf(after, base, 10, 10);
+		return [...Array(tree.n).keys()].map((i) => [labelOf(tree, i), tree.depth[i], tree.total[i], tree.baseTotal[i], tree.width[i],
+			m.changeText(tree, i, false), m.changeText(tree, i, true)].join(" "));
+	})`);
+
+	/* The base has twice the value: its frames are drawn half as wide. */
+	assert.deepEqual(rows, ["svc 0 100 200 190 +0.0 % −50 %", "b 1 40 160 110 −50 % −75 %", "c 2 0 140 70 gone gone", "a 1 60 0 60 new new",
+		"d 1 0 40 20 gone gone"]);
+});
+
+test("a base is as long as the selection, and directly before it or at an earlier time", async () => {
+	const base = (state) => call("difference", `m.baseSelection(${JSON.stringify({ base: "", base_service: "", ...state })},
+		{ service: "s", since: 1000, until: 1899 })`);
+
+	assert.equal(await base({}), null);
+	assert.deepEqual(await base({ base: "before" }), { service: "s", since: 100, until: 999 });
+	assert.deepEqual(await base({ base: "1h" }), { service: "s", since: -2600, until: -1701 });
+	assert.deepEqual(await base({ base: "same", base_service: "t" }), { service: "t", since: 1000, until: 1899 });
+	assert.deepEqual(await base({ base_service: "t" }), { service: "t", since: 1000, until: 1899 });
+});

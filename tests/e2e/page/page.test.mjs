@@ -777,3 +777,97 @@ test("a profile of a million nodes is drawn, searched and zoomed", async () => {
 		large.close();
 	}
 });
+
+const legendText = () => page.text("legend");
+const queryOf = async () => new URLSearchParams(new URL(await page.evaluate("location.href")).search);
+
+async function choose(id, value) {
+	await page.evaluate(`(() => {
+		const control = document.getElementById("${id}");
+		control.value = "${value}";
+		control.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`);
+}
+
+test("a profile compared with itself has no change, and the URL has the choices", async () => {
+	const { root } = await openService({ base: "same" });
+	const place = await placeOf(root, root);
+
+	assert.match(await legendText(), /half the share.*double.*new.*gone/s);
+	await page.moveTo(place.x, place.y);
+	await page.until("!document.getElementById('tooltip').hidden");
+	const facts = await page.text("tooltip");
+	assert.ok(facts.includes("+0.0 % (+0.00 points)"), facts);
+	assert.ok(facts.includes(await inWords(`formatTime(${root.total})`)), facts);
+	await page.evaluate("document.getElementById('absolute').click()");
+	assert.match(await legendText(), /half the value per second/);
+	assert.equal((await queryOf()).get("absolute"), "1");
+	assert.equal((await queryOf()).get("base"), "same");
+	await picture("page-difference");
+	await choose("base", "");
+	await settled();
+	assert.doesNotMatch(await legendText(), /gone/);
+	assert.equal((await queryOf()).get("base"), null);
+	await assertQuiet();
+});
+
+test("without samples to compare with, the graph stays and a sentence has the reason", async () => {
+	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, last: "1h", base: "7d" })}`);
+	await settled();
+	assert.match(await page.text("losses"), /[Nn]othing to compare with/);
+	assert.doesNotMatch(await legendText(), /gone/);
+	await assertQuiet();
+});
+
+/* The generated profile has one answer for all requests. */
+const needsServer = { skip: process.env.HEARTH_URL ? false : "needs a server" };
+
+test("the callers and the callees of a frame can be shown instead of the whole profile", needsServer, async () => {
+	await openService();
+	assert.equal(await page.evaluate("document.getElementById('side').hidden"), true);
+	const sides = () => page.evaluate("document.querySelectorAll('#frame-actions .side').length");
+	for (let presses = 0; presses < 8 && await sides() === 0; presses++)
+		await page.press("ArrowDown");
+	assert.equal(await sides(), 2);
+	const name = (await page.text("frame-text")).split(" — ")[0];
+
+	await page.evaluate("document.querySelectorAll('#frame-actions .side')[1].click()");
+	const below = await shownProfile();
+	assert.equal((await queryOf()).get("callees_of"), name);
+	assert.equal(below.parameters.callees_of, name);
+	assert.match(await page.text("side"), /^Callees of /);
+	assert.deepEqual(below.root.children.map(({ label }) => label), [name]);
+
+	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, since: below.parameters.since,
+		until: below.parameters.until - 1, callers_of: name })}`);
+	const above = await shownProfile();
+	assert.deepEqual(above.root.children.map(({ label }) => label), [name]);
+	assert.equal(above.root.total, below.root.total);
+	assert.match(await page.text("side"), /^Callers of /);
+	await picture("page-callers");
+	await page.clickOn("#side button");
+	const { root } = await shownProfile();
+	assert.ok(root.total >= above.root.total);
+	assert.equal((await queryOf()).get("callers_of"), null);
+	assert.equal(await page.evaluate("document.getElementById('side').hidden"), true);
+	await assertQuiet();
+});
+
+test("the menu exports the shown selection in every format", async () => {
+	const { parameters } = await openService();
+	const formats = await page.evaluate("[...document.querySelectorAll('#export-formats button')].map((button) => button.dataset.format).join()");
+
+	assert.equal(formats, "pprof,folded,speedscope,gecko,perfetto,autofdo,json,csv,svg,html");
+	await page.evaluate("document.getElementById('export').open = true");
+	await page.evaluate("document.querySelector('[data-format=folded]').click()");
+	await page.until("!document.getElementById('export').open");
+	const limit = Date.now() + 30000;
+	let asked;
+	while (!(asked = page.requests.find(({ url: address }) => address.includes("/v1/export"))) && Date.now() < limit)
+		await page.evaluate("1");
+	const query = new URL(asked.url).searchParams;
+	assert.equal(query.get("format"), "folded");
+	assert.equal(query.get("service"), SERVICE);
+	assert.equal(query.get("since"), String(parameters.since));
+	assert.equal(query.get("until"), String(parameters.until));
+});
