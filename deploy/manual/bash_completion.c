@@ -47,9 +47,9 @@ static void print_event_cases(const struct option_list *options, const char *com
 		scoped(bytes_release) struct bytes events = BYTES_INIT(4 * KIB);
 		const struct option_row *row = &options->rows.items[i];
 
-		if (!option_is_shown(row) || option_value_kind(row) != VALUE_EVENT)
+		if (!option_is_shown(row) || option_value_kind(row) != VALUE_WORD)
 			continue;
-		option_append_events(row, &events);
+		option_append_words(row, &events);
 		(void)bytes_append_format(out, "\t%s--%s", command, row->name);
 		if (row->letter)
 			(void)bytes_append_format(out, " | %s-%c", command, row->letter);

@@ -52,13 +52,13 @@ enum value_kind {
 	VALUE_ANY,
 	VALUE_FILE,
 	VALUE_BOOL,
-	VALUE_EVENT, /* one of the event types in the option's text */
+	VALUE_WORD, /* an event type in the option's text, or a format of exports */
 };
 
 enum value_kind option_value_kind(const struct option_row *row);
 
 /* Appends the event types in the text of @row, separated by blanks. */
-void option_append_events(const struct option_row *row, struct bytes *out);
+void option_append_words(const struct option_row *row, struct bytes *out);
 
 /* Kind of the arguments after the options: VALUE_FILE or VALUE_ANY. */
 enum value_kind argument_kind(const struct option_list *options);

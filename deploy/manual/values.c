@@ -17,7 +17,8 @@ enum value_kind option_value_kind(const struct option_row *row)
 	} kinds[] = {
 		{ "FILE", VALUE_FILE },
 		{ "BOOL", VALUE_BOOL },
-		{ "TYPE", VALUE_EVENT },
+		{ "TYPE", VALUE_WORD },
+		{ "FORMAT", VALUE_WORD },
 	};
 	const char *name = row->name ? row->name : "";
 	size_t length = strlen(name);
@@ -38,8 +39,24 @@ enum value_kind option_value_kind(const struct option_row *row)
 	return VALUE_ANY;
 }
 
-void option_append_events(const struct option_row *row, struct bytes *out)
+static void append_formats(struct bytes *out)
 {
+	static const char *const formats[] = {
+#define EXPORT_FORMAT(id, name, ...) name,
+#include "common/export_formats.def"
+#undef EXPORT_FORMAT
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		(void)bytes_append_format(out, "%s%s", out->size ? " " : "", formats[i]);
+}
+
+void option_append_words(const struct option_row *row, struct bytes *out)
+{
+	if (row->argument && strcmp(row->argument, "FORMAT") == 0) {
+		append_formats(out);
+		return;
+	}
 	for (unsigned int type = EVENT_NONE + 1; type < EVENT_TYPE_END; type++) {
 		const char *name = event_type_name(type);
 

@@ -35,8 +35,8 @@ static void print_action(const struct option_row *row, struct bytes *out)
 	case VALUE_BOOL:
 		(void)bytes_append_text(out, "(true false)");
 		break;
-	case VALUE_EVENT:
-		option_append_events(row, &events);
+	case VALUE_WORD:
+		option_append_words(row, &events);
 		(void)bytes_append_format(out, "(%.*s)", (int)events.size,
 					  (const char *)events.data);
 		break;
