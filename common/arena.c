@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocations take bytes from the newest of a list of shared blocks. Each shared block has twice
- * the size of the one before, from 64 KiB to 4 MiB. So a small request uses little memory, and a
- * large request needs few calls of calloc(). An allocation that would waste much of a shared block
- * gets its own block, in a second list.
+ * the size of the one before, by default from 64 KiB to 4 MiB. So a small request uses little
+ * memory, and a large request needs few calls of calloc(). An allocation that would waste much of a
+ * shared block gets its own block, in a second list.
  */
 
 #include "common/arena.h"
@@ -29,7 +29,7 @@ struct arena {
 	size_t ceiling_bytes;
 	size_t held_bytes; /* blocks with their headers */
 	size_t used_bytes;
-	size_t next_block_size;
+	size_t first_block_size, next_block_size;
 };
 
 int arena_new(size_t ceiling_bytes, struct arena **ret_arena)
@@ -45,9 +45,16 @@ int arena_new_in(size_t ceiling_bytes, struct memory_budget *budget, struct aren
 		return -ENOMEM;
 	arena->budget = budget;
 	arena->ceiling_bytes = ceiling_bytes;
-	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
+	arena_set_first_block(arena, ARENA_FIRST_BLOCK_SIZE);
 	*ret_arena = arena;
 	return 0;
+}
+
+void arena_set_first_block(struct arena *arena, size_t bytes)
+{
+	assert(!arena->shared && bytes > sizeof(struct arena_block));
+	arena->first_block_size = bytes;
+	arena->next_block_size = bytes;
 }
 
 /* Frees blocks from the head of @list up to @last. */
@@ -84,7 +91,7 @@ void arena_clear(struct arena *arena)
 	free_blocks(arena, &arena->single, NULL);
 	free_blocks(arena, &arena->shared, first);
 	arena->used_bytes = 0;
-	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
+	arena->next_block_size = arena->first_block_size;
 	if (first) {
 		memset(first->data, 0, first->used);
 		first->used = 0;
@@ -211,4 +218,9 @@ char *arena_format(struct arena *arena, const char *format, ...)
 size_t arena_used_bytes(const struct arena *arena)
 {
 	return arena->used_bytes;
+}
+
+size_t arena_held_bytes(const struct arena *arena)
+{
+	return arena->held_bytes;
 }

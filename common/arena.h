@@ -19,6 +19,12 @@ int arena_new(size_t ceiling_bytes, struct arena **ret_arena);
 int arena_new_in(size_t ceiling_bytes, struct memory_budget *budget, struct arena **ret_arena);
 struct arena *arena_free(struct arena *arena);
 
+/*
+ * Sets the size of the first block, before the first allocation: for thousands of small arenas.
+ * Each block has twice the size of the one before.
+ */
+void arena_set_first_block(struct arena *arena, size_t bytes);
+
 /* Frees all memory but the first block. */
 void arena_clear(struct arena *arena);
 
@@ -33,6 +39,9 @@ char *arena_format(struct arena *arena, const char *format, ...) printf_like(2, 
 
 /* Bytes allocated since the last arena_clear(), with their padding. */
 size_t arena_used_bytes(const struct arena *arena);
+
+/* Memory of the blocks, also that which is not allocated yet. */
+size_t arena_held_bytes(const struct arena *arena);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct arena *, arena_free);

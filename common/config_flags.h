@@ -21,10 +21,10 @@ struct config_flag_alias {
 };
 
 struct config_flag_source {
-	const struct argp_option *fixed; /* flags that are no keys, spelled with '-' */
+	const struct argp_option *fixed; /* flags that are not configuration keys, with '-' */
 	size_t n_fixed;
 	const struct config_table *table;
-	int first_key; /* argp's number of the table's first key; the others follow */
+	int first_key; /* argp's number for the first row of @table; row i has first_key + i */
 	int group;     /* argp's group of the keys in --help */
 	const struct config_flag_alias *aliases;
 	size_t n_aliases;

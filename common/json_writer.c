@@ -217,6 +217,12 @@ void json_null_value(struct json_writer *json)
 	bytes_append_text(json->out, "null");
 }
 
+void json_raw(struct json_writer *json, struct bytes_view value)
+{
+	before_value(json);
+	bytes_append(json->out, value.data, value.size);
+}
+
 void json_key_text(struct json_writer *json, const char *key, const char *text)
 {
 	json_key(json, key);

@@ -39,6 +39,9 @@ void json_bool(struct json_writer *json, bool value);
 /* Not named json_null(): jansson has a function of that name, and would call this one instead. */
 void json_null_value(struct json_writer *json);
 
+/* Writes a value that is JSON already. */
+void json_raw(struct json_writer *json, struct bytes_view value);
+
 /* Write a key and its value. */
 void json_key_text(struct json_writer *json, const char *key, const char *text);
 void json_key_int(struct json_writer *json, const char *key, int64_t value);

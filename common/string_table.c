@@ -14,8 +14,12 @@
 #include "common/hash.h"
 #include "common/vec.h"
 
-#define TEXT_CHUNK_BYTES ((size_t)(16 * KIB))
-#define FIRST_SLOTS      ((size_t)64)
+/* Chunks are small at first: there are owners of thousands of tables with few texts each. */
+#define FIRST_CHUNK_BYTES ((size_t)KIB)
+#define TEXT_CHUNK_BYTES  ((size_t)(16 * KIB))
+#define FIRST_BLOCK_BYTES ((size_t)(4 * KIB))
+#define SMALL_TABLE_BYTES ((size_t)(64 * KIB))
+#define FIRST_SLOTS       ((size_t)64)
 
 struct interned_text {
 	const char *text;
@@ -59,6 +63,7 @@ int string_table_new(size_t max_bytes, struct string_table **ret_table)
 	r = arena_new(SIZE_MAX, &table->arena);
 	if (r < 0)
 		return r;
+	arena_set_first_block(table->arena, FIRST_BLOCK_BYTES);
 	r = string_table_intern(table, "", 0, &empty_id);
 	if (r < 0)
 		return r;
@@ -82,6 +87,13 @@ struct string_table *string_table_free(struct string_table *table)
 size_t string_table_bytes(const struct string_table *table)
 {
 	return table->text_bytes;
+}
+
+size_t string_table_memory_bytes(const struct string_table *table)
+{
+	return sizeof(*table) + arena_held_bytes(table->arena) +
+	       table->texts.capacity * sizeof(*table->texts.items) +
+	       table->n_slots * sizeof(*table->slots);
 }
 
 void string_table_replace_take(struct string_table *table, struct string_table *from)
@@ -140,16 +152,18 @@ static int grow_slots(struct string_table *table)
 
 static char *text_memory(struct string_table *table, size_t size)
 {
+	const size_t chunk_bytes =
+		table->text_bytes < SMALL_TABLE_BYTES ? FIRST_CHUNK_BYTES : TEXT_CHUNK_BYTES;
 	char *memory;
 
-	if (size > TEXT_CHUNK_BYTES / 4)
+	if (size > chunk_bytes / 4)
 		return arena_alloc(table->arena, size);
 	if (size > table->chunk_left) {
-		memory = arena_alloc(table->arena, TEXT_CHUNK_BYTES);
+		memory = arena_alloc(table->arena, chunk_bytes);
 		if (!memory)
 			return NULL;
 		table->chunk = memory;
-		table->chunk_left = TEXT_CHUNK_BYTES;
+		table->chunk_left = chunk_bytes;
 	}
 	memory = table->chunk;
 	table->chunk += size;
@@ -220,6 +234,18 @@ size_t string_table_longest_run(const struct string_table *table)
 		longest = MAX(longest, run);
 	}
 	return longest;
+}
+
+bool string_table_find(const struct string_table *table, const char *text, size_t length,
+		       string_id *ret_id)
+{
+	const uint32_t tag = (uint32_t)hash64_seeded(text, length, table->seed);
+	const struct string_slot *slot = probe(table, text, length, tag);
+
+	if (slot->id_plus_one == 0)
+		return false;
+	*ret_id = slot->id_plus_one - 1;
+	return true;
 }
 
 const char *string_table_text(const struct string_table *table, string_id id)

@@ -21,6 +21,10 @@ struct string_table *string_table_free(struct string_table *table);
 int string_table_intern(struct string_table *table, const char *text, size_t length,
 			string_id *ret_id);
 
+/* Finds a text without adding it. Returns whether the table has it. */
+bool string_table_find(const struct string_table *table, const char *text, size_t length,
+		       string_id *ret_id);
+
 /* NUL-terminated. @id must be an ID of this table. */
 const char *string_table_text(const struct string_table *table, string_id id);
 size_t string_table_length(const struct string_table *table, string_id id);
@@ -34,6 +38,9 @@ size_t string_table_longest_run(const struct string_table *table);
 
 /* Bytes of text, which max_bytes limits. */
 size_t string_table_bytes(const struct string_table *table);
+
+/* All memory of the table. */
+size_t string_table_memory_bytes(const struct string_table *table);
 
 /*
  * Replaces the content of @table by that of @from, and frees @from. A caller uses it to drop

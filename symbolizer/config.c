@@ -13,6 +13,7 @@
 #include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 #include "symbolizer/http/auth.h"
 #include "symbolizer/http/listen.h"
+#include "symbolizer/store/clickhouse/endpoints.h"
 
 static const struct config_key keys[] = {
 #define CONFIG_KEY(field_, name_, type_, default_, min_, max_, help_)                              \
@@ -64,6 +65,65 @@ enum debuginfo_from_agents symbolizer_config_from_agents(const struct symbolizer
 
 	assert(found < ARRAY_SIZE(from_agents_names)); /* symbolizer_config_check() guarantees it */
 	return (enum debuginfo_from_agents)found;
+}
+
+static bool is_store(const char *name)
+{
+	return strcmp(name, "auto") == 0 || strcmp(name, "sqlite") == 0 ||
+	       strcmp(name, "segments") == 0 || strcmp(name, "clickhouse") == 0;
+}
+
+static bool is_identifier(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "0123456789_");
+
+	return length > 0 && length <= 64 && name[length] == '\0';
+}
+
+static int check_clickhouse_urls(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	size_t n_urls = 0, length;
+	const char *url;
+
+	while ((length = endpoints_parse(&list, &url)) > 0) {
+		n_urls++;
+		if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+			continue;
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "clickhouse.url: '%.*s' is not of the form http://HOST:8123",
+			       (int)MIN(length, (size_t)64), url);
+		return -EINVAL;
+	}
+	if (n_urls > 0)
+		return 0;
+	(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+		       "clickhouse.url is empty: set it to a URL as http://HOST:8123");
+	return -EINVAL;
+}
+
+static int check_clickhouse(const struct symbolizer_config *config,
+			    char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	int r = check_clickhouse_urls(config->clickhouse_url, ret_message);
+
+	if (r < 0)
+		return r;
+	if (*config->clickhouse_cluster && !is_identifier(config->clickhouse_cluster)) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "clickhouse.cluster: '%.64s' has other characters than letters, "
+			       "digits and underscores",
+			       config->clickhouse_cluster);
+		return -EINVAL;
+	}
+	if (!is_identifier(config->clickhouse_database)) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "clickhouse.database: '%.64s' has other characters than letters, "
+			       "digits and underscores",
+			       config->clickhouse_database);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int check_listen(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
@@ -131,6 +191,15 @@ int symbolizer_config_check(const struct symbolizer_config *config,
 		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "data: a folder is needed");
 		return -EINVAL;
 	}
+	if (!is_store(config->store)) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "store: '%.64s' is none of auto, segments, sqlite and clickhouse",
+			       config->store);
+		return -EINVAL;
+	}
+	r = check_clickhouse(config, ret_message);
+	if (r < 0)
+		return r;
 	if (!log_level_from_name(config->log_level, &level)) {
 		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
 			       "log_level: '%.64s' is none of error, warn, info and debug",

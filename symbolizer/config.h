@@ -12,9 +12,15 @@
 struct symbolizer_config {
 	char *listen; /* one address per line */
 	char *data;
-	char *tokens; /* path of the tokens file; "": no tokens */
+	char *store; /* "auto", "sqlite", "segments" or "clickhouse" */
+	char *clickhouse_url;
+	char *clickhouse_cluster; /* "": one server */
+	char *clickhouse_database;
+	char *clickhouse_user;
+	char *clickhouse_password_file; /* "": no password */
+	char *tokens;                   /* path of the tokens file; "": no tokens */
 	bool insecure;
-	uint64_t retention_ns;
+	uint64_t retention_ns, hourly_retention_ns;
 	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t symbol_cache_bytes;
 	uint64_t symbol_store_bytes;
@@ -37,7 +43,9 @@ struct symbolizer_config {
 	uint64_t answer_min_rate;
 	char *log_level;
 
-	char *backup; /* no key: the folder of --backup; NULL: the server runs */
+	/* No keys: --backup with its folder, or --check. NULL and false: the server runs. */
+	char *backup;
+	bool check;
 };
 
 enum debuginfo_from_agents {

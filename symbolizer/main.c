@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "symbolizer/backup_command.h"
+#include "symbolizer/check_command.h"
 #include "symbolizer/options.h"
 #include "symbolizer/regular_work.h"
 #include "symbolizer/service_manager.h"
@@ -112,16 +113,30 @@ static int serve(const struct symbolizer_config *config, int argc, char **argv)
 
 static int back_up(const struct symbolizer_config *config)
 {
+	const bool has_samples = strcmp(config->store, "clickhouse") != 0;
 	char message[BACKUP_MESSAGE_SIZE] = "out of memory";
 
 	/* Each day has three open files. */
 	symbolizer_raise_file_limit();
-	if (backup_command(config->data, config->backup, message) < 0) {
+	if (backup_command(config->data, has_samples, config->backup, message) < 0) {
 		log_error("%s", message);
 		return EXIT_FAILURE;
 	}
 	log_info("copied '%s' to '%s'", config->data, config->backup);
 	return EXIT_SUCCESS;
+}
+
+static int check(const struct symbolizer_config *config)
+{
+	char message[CHECK_MESSAGE_SIZE];
+	size_t n_faults;
+
+	symbolizer_raise_file_limit();
+	if (check_command(config->data, &n_faults, message) < 0) {
+		log_error("%s", message);
+		return EXIT_FAILURE;
+	}
+	return n_faults > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -140,5 +155,7 @@ int main(int argc, char **argv)
 	}
 	if (r == OPTIONS_ANSWERED)
 		return EXIT_SUCCESS;
+	if (config.check)
+		return check(&config);
 	return config.backup ? back_up(&config) : serve(&config, argc, argv);
 }

@@ -14,6 +14,7 @@ enum option_key {
 	OPTION_SCOPES,
 	OPTION_TENANT,
 	OPTION_BACKUP,
+	OPTION_CHECK,
 };
 
 static const struct argp_option fixed_options[] = {
@@ -22,6 +23,10 @@ static const struct argp_option fixed_options[] = {
 	CONFIG_OPTION_ROWS_PRINT(OPTION_HIDDEN, 1),
 	{ "backup", OPTION_BACKUP, "DIR", 0,
 	  "Copy the data folder to the new folder DIR and exit; a server may be using it", 1 },
+	{ "check", OPTION_CHECK, NULL, 0,
+	  "Read all databases of the data folder, print their faults, and exit; no server may be "
+	  "using it",
+	  1 },
 	{ "make-token", OPTION_MAKE_TOKEN, "NAME", 0,
 	  "Print a new token, append its entry to the file of --tokens (without --tokens: print it "
 	  "too), and exit",
@@ -44,6 +49,7 @@ static const struct config_flag_source flags = {
 struct own_options {
 	const char *token_name, *token_scopes, *token_tenant;
 	const char *backup;
+	bool check;
 	char address[64]; /* of the last --port */
 };
 
@@ -62,6 +68,9 @@ static int take_own(struct config_options *options, void *arg, int key, const ch
 		return config_options_add(options, "port", "listen", own->address);
 	case OPTION_BACKUP:
 		own->backup = argument;
+		return 0;
+	case OPTION_CHECK:
+		own->check = true;
 		return 0;
 	case OPTION_SCOPES:
 		own->token_scopes = argument;
@@ -117,6 +126,7 @@ int options_parse(int argc, char **argv, char *const *environment, FILE *out,
 	r = config_options_parse(&program, &own, argc, argv, environment, out, &config,
 				 ret_message);
 	if (r == OPTIONS_RUN) {
+		config.check = own.check;
 		config.backup = own.backup ? strdup(own.backup) : NULL;
 		if (own.backup && !config.backup)
 			return -ENOMEM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sends one datagram, so that the program does not depend on libsystemd.
+ * The protocol of sd_notify(3) is one datagram to a UNIX socket; without libsystemd, the program
+ * has one dependency less.
  */
 
 #include "symbolizer/service_manager.h"

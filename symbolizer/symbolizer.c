@@ -17,8 +17,7 @@
 #include "symbolizer/api/api.h"
 #include "symbolizer/http/server.h"
 #include "symbolizer/memory_share.h"
-#include "symbolizer/store/sqlite/make_room.h"
-#include "symbolizer/store/sqlite/sqlite_store.h"
+#include "symbolizer/open_store.h"
 #include "symbolizer/token_watch.h"
 
 #define DATA_FOLDER_MODE 0750
@@ -86,22 +85,31 @@ static int memory_failed(const char *object, int error, char ret_message[SYMBOLI
 	return error;
 }
 
+static int open_samples(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+			char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	char reason[OPEN_STORE_MESSAGE_SIZE] = "";
+	int r = open_store(config, symbolizer->clock, &symbolizer->store, reason);
+
+	if (r < 0 && reason[0])
+		(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "%.*s",
+			       SYMBOLIZER_MESSAGE_SIZE - 1, reason);
+	else if (r < 0)
+		(void)folder_failed(config, "open the sample store in", r, ret_message);
+	return r;
+}
+
 static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_config *config,
 		       char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
-	const struct retention_limits limits = {
-		.age_ns = config->retention_ns,
-		.max_bytes = config->retention_bytes,
-	};
 	int r;
 
-	sqlite_store_make_room(config->data, symbolizer->clock, &limits);
 	r = make_folders(config->data, DATA_FOLDER_MODE);
 	if (r < 0)
 		return folder_failed(config, "create the data folder", r, ret_message);
-	r = sqlite_store_open(config->data, symbolizer->clock, &symbolizer->store);
+	r = open_samples(symbolizer, config, ret_message);
 	if (r < 0)
-		return folder_failed(config, "open the sample store in", r, ret_message);
+		return r;
 	r = debuginfo_store_open(config->data, symbolizer->clock, &symbolizer->debuginfo);
 	if (r < 0)
 		return folder_failed(config, "open the debuginfo store in", r, ret_message);
@@ -309,6 +317,7 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	if (r < 0)
 		return r;
 	store_set_retention(symbolizer->store, config->retention_ns);
+	store_set_hourly_retention(symbolizer->store, config->hourly_retention_ns);
 	store_set_max_bytes(symbolizer->store, config->retention_bytes);
 	r = open_resolver(symbolizer, config, ret_message);
 	if (r < 0)
@@ -385,7 +394,7 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
 void symbolizer_prune(struct symbolizer *symbolizer)
 {
 	size_t n_days = 0;
-	int r = sqlite_store_retain(symbolizer->store, &n_days);
+	int r = store_retain(symbolizer->store, &n_days);
 
 	if (r < 0)
 		(void)log_warn_errno(

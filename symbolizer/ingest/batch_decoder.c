@@ -474,5 +474,8 @@ int batch_decode(struct bytes_view body, struct arena *arena, struct batch *ret_
 		return decode_bad(&decode, "not a zstd frame, damaged, or cut short");
 	if (r < 0)
 		return decode_no_room(&decode);
-	return batch_decode_plain(bytes_view_of(&plain), arena, ret_batch, ret_message);
+	r = batch_decode_plain(bytes_view_of(&plain), arena, ret_batch, ret_message);
+	if (r == 0)
+		ret_batch->body = body;
+	return r;
 }

@@ -12,7 +12,8 @@
 #define DECODE_MESSAGE_SIZE 256
 
 /*
- * Decodes one zstd frame of a hearth.v1.Batch into a checked struct batch in @arena. Returns 0;
+ * Decodes one zstd frame of a hearth.v1.Batch into a checked struct batch in @arena. The batch
+ * keeps a pointer to @body. Returns 0;
  * -EBADMSG with a message that names the wrong field and its index; -EFBIG: the batch exceeds a
  * limit of common/limits.h; -EPROTONOSUPPORT: it has a later format; -ENOMEM.
  */

@@ -12,5 +12,5 @@ uint32_t batch_interval_ms(uint64_t waited_ns)
 		return 0;
 	if (waited_ms >= BATCH_INTERVAL_MAX_MS / INTERVAL_FACTOR)
 		return BATCH_INTERVAL_MAX_MS;
-	return (uint32_t)MAX(waited_ms * INTERVAL_FACTOR, (uint64_t)BATCH_INTERVAL_MIN_MS);
+	return (uint32_t)(waited_ms * INTERVAL_FACTOR);
 }

@@ -65,6 +65,7 @@ struct ingest_call {
 	const char *tenant;
 	struct sender_clock sender;
 	uint64_t waited_ns; /* before the call */
+	bool is_imported;
 	struct arena *arena;
 	struct batch batch;
 	struct store_missing missing;
@@ -398,7 +399,8 @@ static int store(struct ingest_call *call)
 	call->result->stored = r == STORE_STORED;
 	if (call->result->stored)
 		count_unknown(call);
-	add_wanted(call);
+	if (!call->is_imported)
+		add_wanted(call);
 	return 0;
 }
 
@@ -425,6 +427,7 @@ int ingest_batch(struct ingest *ingest, const struct ingest_request *request, st
 		.tenant = request->tenant,
 		.sender = sender_clock_parse(request->clock),
 		.waited_ns = request->waited_ns,
+		.is_imported = request->is_imported,
 		.result = ret_result,
 	};
 	int r;

@@ -38,6 +38,7 @@ struct ingest_request {
 	struct bytes_view body;
 	const char *clock;  /* header X-Hearth-Clock of the agent (sender_clock.h); NULL: none */
 	uint64_t waited_ns; /* since the arrival of the request, see batch_interval.h */
+	bool is_imported;   /* no agent sent it, so that no debuginfo can be requested from it */
 };
 
 struct ingest_result {

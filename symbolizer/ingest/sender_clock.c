@@ -80,4 +80,5 @@ void sender_clock_move(struct batch *batch, int64_t step_ns)
 		batch->rows[i].slot += slots;
 	batch->opened_wall_ns += slots * SLOT_NS;
 	batch->closed_wall_ns += slots * SLOT_NS;
+	batch->step_ns += (int64_t)(slots * SLOT_NS);
 }

@@ -151,6 +151,17 @@ check_paths() {
 	refused "a flame graph of no event type" 400 GET '/v1/flame?service=x&event=on-fire&last=5m'
 	refused "a filter that is none" 400 GET '/v1/flame?service=x&event=on-cpu&last=5m&filter=%3D'
 	refused "a range that ends before it begins" 400 GET '/v1/top?service=x&event=on-cpu&since=100&until=50'
+	refused "an export in no format" 400 GET '/v1/export?service=x'
+	refused "an export in an unknown format" 400 GET '/v1/export?service=x&format=xml'
+	refused "an export without samples" 404 GET '/v1/export?service=x&format=pprof&last=5m'
+	refused "a comparison without a base" 400 GET '/v1/diff?service=x'
+	refused "regressions without a base" 400 GET '/v1/regressions?service=x'
+	refused "an impossible confidence" 400 GET '/v1/regressions?service=x&base_last=5m&confidence=100'
+	refused "a comparison of another kind" 400 GET '/v1/diff?service=x&base_last=5m&mode=odd'
+	refused "a timeline of too many steps" 400 GET '/v1/timeline?step=10ms&last=1h'
+	refused "a label selector that is none" 400 GET '/pyroscope/render?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds%7B'
+	refused "a call of Pyroscope's API without JSON" 400 POST /querier.v1.QuerierService/LabelNames -H 'Content-Type: application/json' --data-binary x
+	refused "a heatmap of a day" 400 GET '/v1/heatmap?last=24h'
 	refused "a page of another site" 403 GET /v1/services -H 'Host: evil.example.com'
 	refused "a long path" '400|404|414|431' GET "/v1/$(printf 'x%.0s' {1..6000})"
 	refused "a large header" '400|413|431|500' GET /v1/services -H "X-Large: $(printf 'x%.0s' {1..100000})"

@@ -3,6 +3,8 @@
 #
 # The disk is full of samples. A restart with retention_size removes the oldest days before it opens the databases, and
 # the server then stores the batches that it refused before.
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq mount
@@ -21,9 +23,9 @@ expect_within 30s has_samples shares "$from" $((from + 600))
 
 # Four earlier days of 4 MiB each: copies of this day's file, with unused bytes at the end.
 stop_server
-today=$(find "$server_data" -name 'samples-*.db' | sort | tail -n 1)
+today=$(find "$server_data" -name 'segments-*.db' | sort | tail -n 1)
 for age in 1 2 3 4; do
-	old=$server_data/samples-$(date -u -d "$age days ago" +%F).db
+	old=$server_data/segments-$(date -u -d "$age days ago" +%F).db
 	cp "$today" "$old"
 	dd if=/dev/zero bs=1M count=4 >>"$old" 2>/dev/null
 done
@@ -49,7 +51,7 @@ cpu_when_space=$(cpu_time_us "$shares_pid")
 stop_server
 fill
 start_server --retention_size 4MiB
-expect_equal "day files" "$(find "$server_data" -name 'samples-*.db' | wc -l)" 1
+expect_equal "day files" "$(find "$server_data" -name 'segments-*.db' | wc -l)" 1
 grep -F 'removed the samples of 4 days' "$work/server.log" >/dev/null || fail "the removal is not logged"
 wait_for_coverage "$space_since"
 

@@ -62,5 +62,8 @@ expect_stacks() {
 	shift
 	say "$program"
 	python3 -B "$e2e_root/tests/live_check/expect_stacks.py" "$work/dump" "$workloads/${program%%:*}" \
-		"${program_pids[$program]}" "$@" || fail "$program has wrong stacks"
+		"${program_pids[$program]}" "$@" && return
+	say "counters of the agent that are not 0:"
+	grep -E '^hearth_agent_(stacks|copies|absent|frames|unknown|process_events|bpf|ticks)[^ ]* [1-9]' "$agent_metrics" || true
+	fail "$program has wrong stacks"
 }

@@ -220,6 +220,16 @@ start_workload() {
 	workload_pid=$background_pid
 }
 
+# copy_with_new_build_id PROGRAM COPY: other tests that run PROGRAM at the same time do not know the build-ID of COPY.
+copy_with_new_build_id() {
+	local offset
+	cp "$1" "$2"
+	# The note has a header of 12 bytes, the name "GNU" with its null, and the 20 bytes of the ID.
+	offset=$((16#$(readelf -SW "$2" | sed -n 's/^ *\[ *[0-9]*\] \.note\.gnu\.build-id *NOTE *[0-9a-f]* \([0-9a-f]*\) .*/\1/p') + 16))
+	printf '%b' "$(printf '%s' "$2" | sha1sum | sed 's/ .*//; s/../\\x&/g')" |
+		dd of="$2" bs=1 seek="$offset" conv=notrunc status=none
+}
+
 # agent_metric NAME: prints the value, summed over label sets. The agent replaces the file with every batch.
 agent_metric() {
 	awk -v name="hearth_agent_$1" '

@@ -44,7 +44,11 @@ MAY_INCLUDE = {
     "agent/unwind/go": ["agent/unwind/table", "agent/unwind/file", "common"],
     "agent/unwind/x86_code": ["agent/unwind/table", "agent/unwind/cfi", "agent/unwind/file", "common", "bpf/abi"],
     "agent/paging": ["agent/unwind/table", "common", "bpf/abi"],
-    "agent/interpreter": ["agent/executable", "agent/process", "common", "bpf/abi"],
+    # Reads what runtimes keep in files and in the memory of processes; helpers run it.
+    "agent/interpreter/python": ["agent/executable", "agent/unwind", "common", "bpf/abi"],
+    "agent/interpreter/hotspot": ["agent/executable", "agent/interpreter/python", "common", "bpf/abi"],
+    "agent/interpreter": ["agent/interpreter", "agent/executable", "agent/helper", "agent/process", "agent/sample",
+                          "common", "bpf/abi"],
     "agent/bpf_programs": ["common", "bpf"],
     "agent/cpu": ["common"],
     # The table of event sources, and the interface that each source implements. Sources do not know each other.
@@ -53,8 +57,11 @@ MAY_INCLUDE = {
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
-    "agent/helper": ["agent/executable", "agent/unwind", "common"],
-    "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/paging", "agent/process",
+    "agent/helper": ["agent/executable", "agent/interpreter/python", "agent/interpreter/hotspot", "agent/jit/file", "agent/unwind", "common"],
+    "agent/jit/file": ["agent/executable", "common"],
+    "agent/jit": ["agent/executable", "agent/helper", "agent/jit/file", "agent/process", "agent/sample", "common"],
+    "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/interpreter/python",
+                      "agent/paging", "agent/process",
                       "agent/sample", "agent/unwind", "common", "bpf"],
 
     "symbolizer": ["symbolizer", "common", "proto"],
@@ -66,14 +73,20 @@ MAY_INCLUDE = {
     "symbolizer/store/segment": ["common"],
     "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
     "symbolizer/store/segment_db": ["symbolizer/store/head", "symbolizer/store/segment", "symbolizer/store/store.h",
-                                    "symbolizer/sqlite", "common"],
+                                    "symbolizer/store/batch.h", "symbolizer/sqlite", "common"],
     "symbolizer/store/segment_view": ["symbolizer/store/segment", "symbolizer/store/store_view.h",
                                       "symbolizer/store/sum_table.h", "common"],
-    "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
-    "symbolizer/store/clickhouse": ["symbolizer/store", "common"],
+    # Files that any engine has in its folder of data.
+    "symbolizer/store/data_folder": ["common"],
+    "symbolizer/store/segment_store": ["symbolizer/store", "symbolizer/store/data_folder",
+                                       "symbolizer/store/segment_db", "symbolizer/store/segment_view",
+                                       "symbolizer/sqlite", "common"],
+    "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/store/data_folder", "symbolizer/sqlite", "common"],
+    "symbolizer/store/clickhouse": ["symbolizer/store", "symbolizer/store/data_folder", "common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/sqlite", "common"],
     "symbolizer/debuginfo/upstream": ["symbolizer/debuginfo", "common"],
+    "symbolizer/symbols/line_table": ["common"],
     "symbolizer/symbols/table": ["common"],
     "symbolizer/symbols/elf": ["symbolizer/symbols/table", "symbolizer/symbols/symbol_limits.h", "common"],
     "symbolizer/symbols/dwarf": ["symbolizer/symbols/elf", "symbolizer/symbols/table",
@@ -85,14 +98,17 @@ MAY_INCLUDE = {
     "symbolizer/symbols": ["symbolizer/symbols/cache", "symbolizer/symbols/table", "common"],
     "symbolizer/ingest": ["symbolizer/store/store.h", "symbolizer/store/batch.h", "symbolizer/debuginfo", "common",
                           "proto"],
+    # Profiles of other profilers become batches, which the folder ingest stores.
+    "symbolizer/import": ["symbolizer/store/batch.h", "common", "proto"],
     "symbolizer/query/filter": ["symbolizer/store/store_view.h", "common"],
     "symbolizer/query": ["symbolizer/query/filter", "symbolizer/store/store_view.h", "symbolizer/symbols",
                          "symbolizer/flame", "symbolizer/debuginfo", "common"],
-    "symbolizer/export": ["symbolizer/query", "symbolizer/store/store_view.h", "symbolizer/flame", "common", "proto"],
+    "symbolizer/export": ["symbolizer/query", "symbolizer/store/store_view.h", "symbolizer/flame", "symbolizer/ui",
+                          "common", "proto"],
     "symbolizer/ui": ["common"],
-    "symbolizer/api": ["symbolizer/http", "symbolizer/ingest", "symbolizer/query", "symbolizer/debuginfo",
+    "symbolizer/api": ["symbolizer/http", "symbolizer/import", "symbolizer/ingest", "symbolizer/query", "symbolizer/debuginfo",
                        "symbolizer/export", "symbolizer/flame", "symbolizer/store/store.h", "symbolizer/symbols",
-                       "symbolizer/ui", "common"],
+                       "symbolizer/ui", "common", "proto"],
     # The program `hearth`: it shares common/ only with the server.
     "symbolizer/cli": ["symbolizer/cli/command", "symbolizer/cli/options", "common"],
     "symbolizer/cli/options": ["common"],
@@ -103,6 +119,7 @@ MAY_INCLUDE = {
                             "symbolizer/cli/print", "common"],
     "symbolizer/cli/doctor": ["symbolizer/cli/client", "symbolizer/cli/options", "symbolizer/cli/print", "common"],
     "symbolizer/cli/upload": ["symbolizer/cli/client", "symbolizer/cli/options", "symbolizer/cli/print", "common"],
+    "symbolizer/cli/mcp": ["symbolizer/cli/options", "symbolizer/cli/print", "common"],
     "symbolizer/cli/command": ["symbolizer/cli", "common"],
 
     # Prints the manual from the tables of the three programs, one generator for each.
@@ -117,7 +134,7 @@ MAY_INCLUDE = {
 # include all headers.
 PRIVATE = {
     "agent/unwind/x86_code": ("agent/unwind/x86_code/x86_code.h",
-                              ["tests/unit/agent/unwind/x86_code", "tests/unwind_check", "tests/fuzz"]),
+                              ["agent/interpreter/python", "tests/unit/agent/unwind/x86_code", "tests/unwind_check", "tests/fuzz"]),
 }
 
 BANNED = {
@@ -140,7 +157,7 @@ UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]*)")
 URL_HOSTS = re.compile(
     r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
-    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.debian\.org|debuginfod\.debian\.net|json-schema\.org)$")
+    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.speedscope\.app|www\.debian\.org|debuginfod\.debian\.net|json-schema\.org)$")
 
 HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 

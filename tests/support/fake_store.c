@@ -44,6 +44,13 @@ static int find_series(struct store_view *view, const struct store_series_query 
 	return 0;
 }
 
+static uint64_t item_key(const struct store_sum_query *query, const struct fake_row *row)
+{
+	if (query->step_slots)
+		return (row->slot - query->from_slot) / query->step_slots;
+	return query->without_stacks ? 0 : row->stack;
+}
+
 static int sum_row(struct store_view *view, struct sum_table *table,
 		   const struct store_sum_query *query, const struct fake_row *row,
 		   struct store_sums *sums)
@@ -58,8 +65,7 @@ static int sum_row(struct store_view *view, struct sum_table *table,
 		if (series->id != row->series || row->slot < query->from_slot ||
 		    row->slot >= query->to_slot)
 			continue;
-		r = sum_table_add(table, series, query->without_stacks ? 0 : row->stack, row->slot,
-				  row->value);
+		r = sum_table_add(table, series, item_key(query, row), row->slot, row->value);
 		if (r < 0)
 			return r;
 		sums->n_rows++;

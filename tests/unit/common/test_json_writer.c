@@ -241,6 +241,21 @@ static void control_characters_are_escaped(void **state)
 	}
 }
 
+static void a_raw_value_is_written_unchanged(void **state)
+{
+	scoped(bytes_release) struct bytes out = BYTES_INIT(MIB);
+	struct json_writer json;
+
+	(void)state;
+	json_writer_init(&json, &out);
+	json_object_begin(&json);
+	json_key(&json, "a");
+	json_raw(&json, (struct bytes_view){ (const uint8_t *)"[1,2]", 5 });
+	json_key_uint(&json, "b", 3);
+	json_object_end(&json);
+	assert_bytes_equal_text(&out, "{\"a\":[1,2],\"b\":3}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +267,7 @@ int main(void)
 		cmocka_unit_test(keys_are_escaped_too),
 		cmocka_unit_test(integers_are_exact),
 		cmocka_unit_test(doubles_are_short_and_exact),
+		cmocka_unit_test(a_raw_value_is_written_unchanged),
 		cmocka_unit_test(a_full_buffer_is_reported_at_the_end),
 	};
 

@@ -68,6 +68,24 @@ static void strings_may_contain_nul_and_be_long(void **state)
 	assert_memory_equal(string_table_text(table, c), large, sizeof(large));
 }
 
+static void finding_adds_nothing(void **state)
+{
+	scoped(string_table_freep) struct string_table *table = NULL;
+	string_id id = UINT32_MAX;
+
+	(void)state;
+	assert_ok(string_table_new(MIB, &table));
+	assert_int_equal(intern(table, "ab"), 1);
+	assert_false(string_table_find(table, "a", 1, &id));
+	assert_false(string_table_find(table, "abc", 3, &id));
+	assert_int_equal(id, UINT32_MAX);
+	assert_true(string_table_find(table, "abc", 2, &id));
+	assert_int_equal(id, 1);
+	assert_true(string_table_find(table, "", 0, &id));
+	assert_int_equal(id, 0);
+	assert_int_equal(string_table_count(table), 2);
+}
+
 static void a_full_table_finds_its_strings(void **state)
 {
 	scoped(string_table_freep) struct string_table *table = NULL;
@@ -114,6 +132,7 @@ int main(void)
 		cmocka_unit_test(equal_strings_get_equal_ids_dense_from_zero),
 		cmocka_unit_test(texts_end_in_nul_and_do_not_move),
 		cmocka_unit_test(strings_may_contain_nul_and_be_long),
+		cmocka_unit_test(finding_adds_nothing),
 		cmocka_unit_test(a_full_table_finds_its_strings),
 		cmocka_unit_test(prepared_names_do_not_collide),
 	};

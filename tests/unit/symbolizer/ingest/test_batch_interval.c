@@ -9,8 +9,8 @@ static void the_interval_grows_with_the_wait_within_limits(void **state)
 		uint64_t waited_ms;
 		uint32_t interval_ms;
 	} cases[] = {
-		{ 0, 0 },        { 20, 0 },        { 999, 0 },
-		{ 1000, 10000 }, { 2500, 25000 },  { 5999, 59990 },
+		{ 0, 0 },        { 20, 0 },        { 2999, 0 },
+		{ 3000, 30000 }, { 4500, 45000 },  { 5999, 59990 },
 		{ 6000, 60000 }, { 20000, 60000 }, { 1u << 31, 60000 },
 	};
 

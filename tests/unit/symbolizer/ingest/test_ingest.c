@@ -290,7 +290,7 @@ static void a_batch_older_than_the_retention_is_refused_with_its_age(void **stat
 		size_t removed;
 
 		fixture->now_ns += HOUR;
-		assert_ok(sqlite_store_retain(fixture->store, &removed));
+		assert_ok(store_retain(fixture->store, &removed));
 	}
 	batch_builder_finish(batch_of(1, 1, true), &body);
 	assert_errno(ingest_body(fixture, &body, NULL, &answer, &result), -EBADMSG);

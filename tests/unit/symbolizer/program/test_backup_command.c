@@ -26,13 +26,13 @@ static void a_backup_is_a_data_folder(void **state)
 	char message[BACKUP_MESSAGE_SIZE];
 	struct store *store;
 
-	assert_ok(backup_command(data, target, message));
+	assert_ok(backup_command(data, true, target, message));
 	assert_ok(access(clock, F_OK));
 	assert_true(access(partial, F_OK) < 0);
 	assert_ok(sqlite_store_open(target, &system_clock, &store));
 	(void)store_free(store);
 
-	assert_errno(backup_command(data, target, message), -EEXIST);
+	assert_errno(backup_command(data, true, target, message), -EEXIST);
 	assert_non_null(strstr(message, "choose a folder that does not exist"));
 }
 
@@ -42,7 +42,7 @@ static void a_missing_data_folder_is_named_in_the_message(void **state)
 	scoped_free char *target = path_in(*state, "backup");
 	char message[BACKUP_MESSAGE_SIZE];
 
-	assert_errno(backup_command(data, target, message), -ENOENT);
+	assert_errno(backup_command(data, true, target, message), -ENOENT);
 	assert_non_null(strstr(message, data));
 	assert_true(access(target, F_OK) < 0);
 }
@@ -55,7 +55,7 @@ static void an_interrupted_backup_is_not_overwritten(void **state)
 	char message[BACKUP_MESSAGE_SIZE];
 
 	assert_ok(mkdir(partial, 0700));
-	assert_errno(backup_command(data, target, message), -EEXIST);
+	assert_errno(backup_command(data, true, target, message), -EEXIST);
 	assert_non_null(strstr(message, "interrupted"));
 }
 

@@ -71,7 +71,10 @@ static void describe(const struct http_route *route, char *ret_text, size_t size
 {
 	const char *star = strchr(route->pattern, '*');
 	int before = star ? (int)(star - route->pattern) : (int)strlen(route->pattern);
-	const char *argument = !star ? "" : before == 1 ? "FILE" : "BUILDID";
+	const char *argument = !star                               ? ""
+			       : before == 1                       ? "FILE"
+			       : strstr(route->pattern, "querier") ? "NAME"
+								   : "BUILDID";
 	const char *rest = star ? strstr(star + 1, "**") : NULL;
 	int between = rest ? (int)(rest - star) - 1 : star ? (int)strlen(star + 1) : 0;
 
