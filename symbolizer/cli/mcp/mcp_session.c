@@ -21,9 +21,9 @@ enum rpc_error {
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
 static const char instructions[] =
-	"Hearth has profiles of the CPU time and the waits of all processes of a fleet of hosts, and "
-	"what other profilers send to it. Begin with the tool services; then top or flame with a "
-	"service show the functions in which it spends time, diff shows what changed, and "
+	"Hearth has profiles of the CPU time and the waits of all processes of a fleet of hosts, "
+	"and what other profilers send to it. Begin with the tool services; then top or flame with "
+	"a service show the functions in which it spends time, diff shows what changed, and "
 	"why_unresolved says which code has no function names. Times are those of the last 15 "
 	"minutes unless a call names a range.";
 
