@@ -46,20 +46,10 @@
 #include "agent/publish/copy_unwinder.h"
 #include "agent/publish/unwind_publisher.h"
 #include "agent/upload/sender.h"
+#include "agent/wanted.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/metrics.h"
-
-/* An executable that the server requested and that is not uploaded yet. */
-struct wanted {
-	struct executable_id id;
-	uint32_t what;          /* Wanted.what of proto/batch.proto */
-	bool trusted_only;      /* wait for a file that only root can write */
-	unsigned int n_failed;  /* attempts that failed because a helper died or hung */
-	uint64_t not_before_ns; /* monotonic: time of the next attempt after a failed one */
-};
-
-VEC_DEFINE(wanted_vec, struct wanted);
 
 /* Size of the table of paths and label values of all processes. It is compacted when half full. */
 #define MAX_STRING_BYTES (16 * MIB)
@@ -95,7 +85,7 @@ struct agent {
 	struct java_frames *java_frames;
 	struct parked_records *parked;
 	struct sender *sender;
-	struct wanted_vec wanted;       /* in order of request, the kernel first */
+	struct wanted_vec wanted;
 	unsigned int n_opening_uploads; /* uploads with a file that a helper is opening: 0 or 1 */
 
 	uint64_t epoch;

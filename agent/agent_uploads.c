@@ -16,9 +16,6 @@
 /* A value of Wanted.what (proto/batch.proto). */
 #define WANTED_KERNEL_SYMBOLS 3
 
-/* Most executables that may wait for their upload: more than any host runs. */
-#define MAX_WANTED 4096
-
 /* Size of the ELF file with the kernel's symbols. 200 thousand symbols take 12 MB. */
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
 
@@ -198,63 +195,41 @@ static bool lacks_trusted_file(const struct wanted *wanted, const struct executa
 	       !executable->source_is_trusted;
 }
 
-void agent_feed_uploads(struct agent *agent)
-{
-	uint64_t now_ns = clock_monotonic_ns(agent->clock);
-	size_t kept = 0;
-	size_t next = 0;
-
-	while (next < agent->wanted.count && agent->n_opening_uploads == 0 &&
-	       sender_has_upload_room(agent->sender)) {
-		const struct wanted wanted = agent->wanted.items[next++];
-		struct executable *executable =
-			executable_cache_by_id(agent->executables, &wanted.id);
-
-		if (lacks_trusted_file(&wanted, executable) || wanted.not_before_ns > now_ns)
-			agent->wanted.items[kept++] = wanted;
-		else
-			try_upload(agent, &wanted, executable);
-	}
-	if (kept == next)
-		return;
-	memmove(agent->wanted.items + kept, agent->wanted.items + next,
-		(agent->wanted.count - next) * sizeof(*agent->wanted.items));
-	agent->wanted.count -= next - kept;
-}
-
 /*
- * The kernel is first in the queue: it is in nearly every stack, and one agent of a fleet sends it.
+ * When an upload comes: the kernel is in nearly every stack, and one agent of a fleet sends it; then
+ * the executables with the most samples, so that the code that uses most of the time gets its names
+ * first. An executable that the agent has forgotten costs nothing and is removed at once.
  */
-static int enqueue(struct agent *agent, const struct wanted *wanted)
+static uint64_t rank_upload(void *arg, const struct wanted *wanted)
 {
+	const struct agent *agent = arg;
 	const struct executable *executable =
 		executable_cache_by_id(agent->executables, &wanted->id);
-	struct wanted_vec *queue = &agent->wanted;
-	int r;
 
-	r = vec_push(queue, *wanted);
-	if (r < 0 || !executable || executable->role != EXECUTABLE_KERNEL)
-		return r;
-	memmove(queue->items + 1, queue->items, (queue->count - 1) * sizeof(*queue->items));
-	queue->items[0] = *wanted;
-	return 0;
+	if (!executable || executable->role == EXECUTABLE_KERNEL)
+		return UINT64_MAX;
+	if (lacks_trusted_file(wanted, executable) ||
+	    wanted->not_before_ns > clock_monotonic_ns(agent->clock))
+		return WANTED_NOT_NOW;
+	return WANTED_NOT_NOW + 1 + executable->n_innermost;
+}
+
+void agent_feed_uploads(struct agent *agent)
+{
+	struct wanted wanted;
+
+	while (agent->n_opening_uploads == 0 && sender_has_upload_room(agent->sender) &&
+	       wanted_take(&agent->wanted, rank_upload, agent, &wanted))
+		try_upload(agent, &wanted, executable_cache_by_id(agent->executables, &wanted.id));
 }
 
 int agent_want_upload(struct agent *agent, const struct sender_event *event)
 {
-	struct wanted wanted = {
+	const struct wanted wanted = {
 		.id = event->wanted_id,
 		.what = event->wanted_what,
 		.trusted_only = event->wanted_trusted_only,
 	};
 
-	if (agent->config->upload_bytes_per_s == 0 || agent->wanted.count >= MAX_WANTED)
-		return 0;
-	for (size_t i = 0; i < agent->wanted.count; i++) {
-		if (executable_id_equal(&agent->wanted.items[i].id, &wanted.id)) {
-			agent->wanted.items[i].trusted_only &= wanted.trusted_only;
-			return 0;
-		}
-	}
-	return enqueue(agent, &wanted);
+	return agent->config->upload_bytes_per_s == 0 ? 0 : wanted_add(&agent->wanted, &wanted);
 }

@@ -49,6 +49,7 @@ struct executable {
 	uint16_t interpreter_index;   /* in the BPF map `interpreters`; 0: not written */
 	uint64_t first_sent_sequence; /* first batch that carried the definition; 0: none */
 	unsigned int references;
+	uint64_t n_innermost; /* samples whose innermost user frame is in the executable */
 	/*
 	 * The fields source_...: the mapping in which the executable was last seen. Uploads read
 	 * the file through /proc/PID/map_files, else through /proc/PID/root + path.

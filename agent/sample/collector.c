@@ -123,7 +123,7 @@ static int stack_of(struct collector *collector, struct process *process,
 		    const struct abi_sample *sample, const struct abi_frame *frames,
 		    uint32_t *ret_number)
 {
-	const struct open_stack *stack;
+	struct open_stack *stack;
 	uint32_t index;
 	int r;
 
@@ -151,6 +151,7 @@ static int stack_of(struct collector *collector, struct process *process,
 	if (collector_excludes(collector, process, sample->event_type))
 		return 0;
 	stack = &collector->open.stacks.items[index];
+	stack->n_samples++;
 	*ret_number = stack->n_frames > 0 ? stack->number : 0;
 	return note_paths(collector, process, stack);
 }

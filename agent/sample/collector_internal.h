@@ -15,6 +15,7 @@ struct open_stack {
 	uint64_t content_hash;
 	uint32_t number;
 	uint32_t n_frames;
+	uint32_t n_samples; /* of the window */
 	uint8_t cut;
 	/* another stack of the window has the same frames since its code was named */
 	bool is_duplicate;

@@ -71,6 +71,7 @@ static int open_stack(struct collector *collector, const struct open_stack *from
 	int r;
 
 	stack.content_hash = content_hash;
+	stack.n_samples = 0;
 	stack.is_duplicate = false;
 
 	r = hash_table_insert(open->by_content, &content_hash, &value);

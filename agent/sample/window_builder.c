@@ -244,6 +244,23 @@ static int add_stack(struct builder *builder, const struct open_stack *stack,
 	return 0;
 }
 
+/* Adds the samples of a stack to the executable of its innermost user frame. */
+static void count_samples(struct collector *collector, const struct open_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		const struct window_frame *frame = &stack->frames[i];
+		struct executable *executable;
+
+		if (frame_kind_is_kernel(frame->kind) || frame->object & FRAME_CODE_OBJECT)
+			continue;
+		executable = executable_cache_by_number(collector->options.executables,
+							frame->object);
+		if (executable)
+			executable->n_innermost += stack->n_samples;
+		return;
+	}
+}
+
 static int build_stacks(struct builder *builder)
 {
 	struct collector *collector = builder->collector;
@@ -258,6 +275,7 @@ static int build_stacks(struct builder *builder)
 		struct stack_number *number = hash_table_find(collector->definitions.stacks,
 							      &open->items[i].content_hash);
 
+		count_samples(collector, &open->items[i]);
 		if (open->items[i].is_duplicate)
 			continue;
 		/*

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sample/collector.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "bpf/abi/mapping.h"
 #include "common/frame.h"
 #include "tests/support/unit.h"
@@ -299,6 +303,46 @@ static void a_hash_refers_to_the_stack_that_was_sent_in_full(void **state)
 	assert_int_not_equal(window.rows[1].stack, window.rows[0].stack);
 }
 
+/* The executable of this test. */
+static struct executable *identify_self(struct fixture *fixture)
+{
+	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	const struct mapped_file file = { .pid = (uint32_t)getpid(),
+					  .start = (uintptr_t)memory,
+					  .end = (uintptr_t)memory + 4096,
+					  .path = "/proc/self/exe" };
+	struct executable *executable;
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(executable_cache_identify(fixture->executables, &file, &executable), 1);
+	return executable;
+}
+
+static void samples_count_for_the_executable_of_the_innermost_user_frame(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct executable *self = identify_self(fixture);
+	const struct abi_frame frames[] = {
+		{ .address = 0x500, .executable = 1, .kind = FRAME_KERNEL },
+		{ .address = 0x900, .executable = self->number, .kind = FRAME_NATIVE },
+		{ .address = 0xa00, .executable = 4711, .kind = FRAME_NATIVE },
+	};
+	struct abi_sample sample = sample_at(0, 77);
+
+	sample.flags = ABI_SAMPLE_FULL;
+	sample.n_kernel_frames = 1;
+	sample.n_user_frames = 2;
+	assert_ok(collector_add(fixture->collector, &sample, frames));
+	add_full(fixture, sample_at(0, 78), 0x600);
+	add_hash(fixture, sample_at(NSEC_PER_SEC, 77));
+	(void)close_window(fixture);
+	assert_int_equal(self->n_innermost, 2);
+	add_hash(fixture, sample_at(2 * NSEC_PER_SEC, 77));
+	(void)close_window(fixture);
+	assert_int_equal(self->n_innermost, 3);
+}
+
 static void a_hash_of_the_two_windows_before_is_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -472,6 +516,7 @@ int main(void)
 		TEST(an_exec_without_an_event_is_noticed_by_the_next_sample),
 		TEST(an_exec_that_was_reported_is_not_missed),
 		TEST(a_hash_refers_to_the_stack_that_was_sent_in_full),
+		TEST(samples_count_for_the_executable_of_the_innermost_user_frame),
 		TEST(a_hash_of_the_two_windows_before_is_known),
 		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
 		TEST(acknowledged_definitions_are_not_sent_again),
