@@ -50,11 +50,15 @@ start_agent --off_cpu.disabled=false --batch_interval 1s
 counters
 throttled_before=$throttled queued_before=$queued
 
-spin_in "$group/cgroup.procs" &
-wait $!
-reported=$(throttled_us)
+# On a busy host the program may not use up its share of a period. Then the kernel does not throttle it, and it runs longer.
+is_throttled_enough() {
+	spin_in "$group/cgroup.procs" &
+	wait $!
+	reported=$(throttled_us)
+	[ "$reported" -ge $((SECONDS_OF_WORK * 500000)) ]
+}
+expect_within 120s is_throttled_enough
 counters
-expect_at_least "throttled time reported by the kernel, in ms" $((reported / 1000)) $((SECONDS_OF_WORK * 500))
 expect_near "throttled, in microseconds" $((throttled - throttled_before)) "$reported" $((reported / 30))
 expect_at_least "run-queue time, in microseconds" $((queued - queued_before)) $((throttled - throttled_before))
 

@@ -25,7 +25,7 @@ expect_same_labels() { diff <(labels_of "$work/$1") <(labels_of "$work/$2") || f
 
 start_server
 start_agent --on_cpu.frequency 397
-start_workload stripped 60
+start_workload stripped 200
 pid=$workload_pid
 next_second
 from=$((second + 1))
