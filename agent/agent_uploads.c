@@ -196,9 +196,10 @@ static bool lacks_trusted_file(const struct wanted *wanted, const struct executa
 }
 
 /*
- * When an upload comes: the kernel is in nearly every stack, and one agent of a fleet sends it; then
- * the executables with the most samples, so that the code that uses most of the time gets its names
- * first. An executable that the agent has forgotten costs nothing and is removed at once.
+ * The order of uploads. The kernel comes first: it is in nearly every stack, and one agent of a
+ * fleet sends it. Then come the executables with the most samples, so that the code that uses most
+ * of the time gets its names first. A request for an executable that the agent has forgotten is
+ * removed at once.
  */
 static uint64_t rank_upload(void *arg, const struct wanted *wanted)
 {

@@ -253,8 +253,8 @@ static void count_samples(struct collector *collector, const struct open_stack *
 
 		if (frame_kind_is_kernel(frame->kind) || frame->object & FRAME_CODE_OBJECT)
 			continue;
-		executable = executable_cache_by_number(collector->options.executables,
-							frame->object);
+		executable =
+			executable_cache_by_number(collector->options.executables, frame->object);
 		if (executable)
 			executable->n_innermost += stack->n_samples;
 		return;

@@ -46,7 +46,7 @@ run() {
 run returning 20 600
 run deep 6 600
 run hole 6 600
-run execs 0 150
+run execs 0 300
 next_second
 stop_agent
 "$HEARTH_BUILD/bin/batch_dump" "$agent_spool" "${from}000000000" "${second}000000000" >"$work/dump"
