@@ -198,7 +198,7 @@ llvm-profdata show --sample "$work/autofdo" >"$work/profdata" 2>&1 || fail "llvm
 expect_equal "work_a in llvm-profdata" "$(sed -n 's/^Function: work_a: \([0-9]*\), 0, .*/\1/p' "$work/profdata")" \
 	"$(sed -n 's/^work_a:\([0-9]*\):0$/\1/p' "$work/autofdo")"
 source_folder=$(dirname "$0")/../workloads
-clang -O2 -g -D_GNU_SOURCE -fprofile-sample-use="$work/autofdo" -S -emit-llvm -o "$work/shares.ll" "$source_folder/shares.c" \
+clang -O2 -g -D_GNU_SOURCE -DWORKLOAD_NAME='"shares"' -fprofile-sample-use="$work/autofdo" -S -emit-llvm -o "$work/shares.ll" "$source_folder/shares.c" \
 	2>"$work/clang.log" || fail "clang: $(cat "$work/clang.log")"
 [ ! -s "$work/clang.log" ] || fail "clang warns: $(cat "$work/clang.log")"
 grep -q '"SampleProfile"' "$work/shares.ll" || fail "clang did not use the profile"

@@ -14,6 +14,9 @@
 
 #include "spin.h"
 
+/* Programs that are built from this source differ, so that their build-IDs do. */
+static const char program_name[] __attribute__((used)) = WORKLOAD_NAME;
+
 static const char *const thread_names[] = { "ingest", "parse", "render", "flush" };
 #define N_THREADS (sizeof(thread_names) / sizeof(thread_names[0]))
 
