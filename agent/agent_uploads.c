@@ -195,6 +195,11 @@ static bool lacks_trusted_file(const struct wanted *wanted, const struct executa
 	       !executable->source_is_trusted;
 }
 
+struct ranking {
+	struct executable_cache *executables;
+	uint64_t now_ns; /* monotonic */
+};
+
 /*
  * The order of uploads. The kernel comes first: it is in nearly every stack, and one agent of a
  * fleet sends it. Then come the executables with the most samples, so that the code that uses most
@@ -203,24 +208,25 @@ static bool lacks_trusted_file(const struct wanted *wanted, const struct executa
  */
 static uint64_t rank_upload(void *arg, const struct wanted *wanted)
 {
-	const struct agent *agent = arg;
+	const struct ranking *ranking = arg;
 	const struct executable *executable =
-		executable_cache_by_id(agent->executables, &wanted->id);
+		executable_cache_by_id(ranking->executables, &wanted->id);
 
 	if (!executable || executable->role == EXECUTABLE_KERNEL)
 		return UINT64_MAX;
-	if (lacks_trusted_file(wanted, executable) ||
-	    wanted->not_before_ns > clock_monotonic_ns(agent->clock))
+	if (lacks_trusted_file(wanted, executable) || wanted->not_before_ns > ranking->now_ns)
 		return WANTED_NOT_NOW;
 	return WANTED_NOT_NOW + 1 + executable->n_innermost;
 }
 
 void agent_feed_uploads(struct agent *agent)
 {
+	struct ranking ranking = { .executables = agent->executables,
+				   .now_ns = clock_monotonic_ns(agent->clock) };
 	struct wanted wanted;
 
 	while (agent->n_opening_uploads == 0 && sender_has_upload_room(agent->sender) &&
-	       wanted_take(&agent->wanted, rank_upload, agent, &wanted))
+	       wanted_take(&agent->wanted, rank_upload, &ranking, &wanted))
 		try_upload(agent, &wanted, executable_cache_by_id(agent->executables, &wanted.id));
 }
 
