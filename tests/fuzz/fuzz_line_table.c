@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					   .size = size - sizeof(table.first_line) };
 	for (uint64_t position = 0; position < 16 * table.bytes.size; position++)
 		(void)line_table_find(&table, position);
-	if (!(table.first_line & 1))
+	/* The last line of CPython 3.8 and 3.9 has no end. */
+	if (!(table.first_line & 1) && (table.bytes.size == 0 || table.bytes.data[0] >= 10))
 		assert(line_table_find(&table, UINT64_MAX) == table.first_line);
 	return 0;
 }

@@ -27,9 +27,14 @@ bool line_table_is_known(const char *language);
 uint32_t line_table_find(const struct line_table *table, uint64_t position);
 
 /*
- * CPython 3.11 and later: PyCodeObject.co_linetable; @position is a byte offset in the bytecode.
+ * CPython 3.11 and later: PyCodeObject.co_linetable, which begins with a byte of at least 128. 3.8
+ * to 3.10: the minor version in a byte, then co_lnotab or co_linetable. @position is a byte offset
+ * in the bytecode.
  */
 uint32_t python_line_find(const struct line_table *table, uint64_t position);
+
+/* Such a table of 3.8 to 3.10. */
+uint32_t python_old_line_find(const struct line_table *table, uint64_t position);
 
 /*
  * HotSpot: the compressed line number table of a method, after one byte: 1 if its numbers have no

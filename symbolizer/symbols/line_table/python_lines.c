@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table is a list of entries, each for 1 to 8 adjacent units of bytecode of 2 bytes (CPython,
- * Objects/locations.md). The first byte of an entry has bit 7 set, a code in bits 3 to 6, and the
- * number of units minus 1 in bits 0 to 2. The code says which fields follow. All other bytes have
- * bit 7 clear.
+ * CPython 3.11 and later (Objects/locations.md): the table is a list of entries, each for 1 to 8
+ * adjacent units of bytecode of 2 bytes. The first byte of an entry has bit 7 set, a code in bits
+ * 3 to 6, and the number of units minus 1 in bits 0 to 2. The code says which fields follow. All
+ * other bytes have bit 7 clear.
  *
  *   code      line                      further fields
  *   0 ... 9   as before                 a byte with columns
@@ -18,6 +18,9 @@
 #include "symbolizer/symbols/line_table/line_table.h"
 
 #define UNIT_BYTES 2
+
+/* Bit of the first byte of each entry. */
+#define ENTRY 0x80
 
 enum {
 	CODE_SHORT_END = 10,
@@ -85,13 +88,15 @@ uint32_t python_line_find(const struct line_table *table, uint64_t position)
 	uint32_t found = table->first_line;
 	uint64_t end = 0;
 
+	if (table->bytes.size > 0 && !(table->bytes.data[0] & ENTRY))
+		return python_old_line_find(table, position);
 	while (reader.next < reader.end && reader.error == 0) {
 		uint8_t first = *reader.next++;
 		unsigned int code = first >> 3 & 15;
 
 		end += ((first & 7) + 1U) * UNIT_BYTES;
 		line += read_fields(&reader, code);
-		if (reader.error < 0 || !(first & 0x80))
+		if (reader.error < 0 || !(first & ENTRY))
 			break;
 		/* Code without a line belongs to that before it. */
 		if (code != CODE_NONE && line > 0 && line <= UINT32_MAX)
