@@ -7,6 +7,9 @@
  * Each host has 8 threads that give 20 samples/s together, over 4000 stacks of 12 to 40 frames.
  * Names of figures begin with --prefix (default: segment_view.). A query finds the series, sums
  * their rows in one group, and loads the frames of all stacks of the sum.
+ *
+ * The list of services is that of a day of 100 hosts with 20 services. In each hour, a service has
+ * on each host 2 processes that live all day, and 30 that begin in the hour.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -17,6 +20,7 @@
 #include "common/scoped.h"
 #include "symbolizer/store/segment/segment_builder.h"
 #include "symbolizer/store/segment/segment_snapshot.h"
+#include "symbolizer/store/segment_view/process_cache.h"
 #include "symbolizer/store/segment_view/segment_view.h"
 
 #define SLOTS_PER_S    (NSEC_PER_SEC / SLOT_NS)
@@ -29,6 +33,10 @@
 #define SNAPSHOT_PIECE MIB
 #define FIRST_SLOT     (SLOTS_PER_HOUR * 400000)
 #define HOURS_OF_DAY   24
+#define N_SERVICES     20
+#define N_HOSTS        100
+#define N_LONG_LIVED   2
+#define N_SHORT_LIVED  30
 
 static uint64_t now_ns(void)
 {
@@ -75,12 +83,13 @@ static uint64_t add(struct segment_builder *builder, enum segment_table table,
 	return row;
 }
 
-static void add_head(struct segment_builder *builder)
+static void add_head(struct segment_builder *builder, unsigned int service)
 {
 	(void)add(builder, SEGMENT_HEAD,
 		  (uint64_t[]){ SEGMENT_SAMPLES, add_text(builder, "tenant", 1),
-				add_text(builder, "service", 1), add_text(builder, "event", 1),
-				add_text(builder, "ns", 1), EVENT_VALUE_TIME });
+				add_text(builder, "service", service),
+				add_text(builder, "event", 1), add_text(builder, "ns", 1),
+				EVENT_VALUE_TIME });
 }
 
 /* The stacks of the service. Each shares its outer half with others. Rows of STACK + 1. */
@@ -131,7 +140,7 @@ static struct segment_builder *build(unsigned int n_hosts, uint64_t from_slot, u
 	uint64_t stacks[N_STACKS], random = from_slot;
 
 	check(segment_builder_new(&builder), "builder");
-	add_head(builder);
+	add_head(builder, 1);
 	add_stacks(builder, stacks);
 	for (unsigned int host = 0; host < n_hosts; host++) {
 		uint64_t series[N_THREADS];
@@ -342,6 +351,100 @@ static void measure_day(struct bench *bench)
 	measure(bench, "day_20_hosts_rollup", rollups, HOURS_OF_DAY);
 }
 
+/* One sample of a process. Processes of a host have the same times in all services. */
+static void add_process_sample(struct segment_builder *builder, uint64_t host, uint64_t pid,
+			       uint64_t start_ns, uint64_t slot)
+{
+	uint64_t host_row = add(builder, SEGMENT_HOST,
+				(uint64_t[]){ add_text(builder, "agent", host),
+					      add_text(builder, "host", host), 0 });
+	uint64_t process =
+		add(builder, SEGMENT_PROCESS,
+		    (uint64_t[]){ host_row, start_ns, pid, 1, add_text(builder, "service", 1),
+				  add_text(builder, "/bin/service", 1), 0, 0, 0, 0 });
+	uint64_t series = 1 + add(builder, SEGMENT_SERIES,
+				  (uint64_t[]){ process, pid, add_text(builder, "thread", 0), 0,
+						10000000, 0 });
+
+	(void)segment_builder_add(builder, SEGMENT_ROW, (uint64_t[]){ series, slot, 0, 1 }, NULL);
+}
+
+static struct segment_builder *build_processes(unsigned int service, unsigned int hour,
+					       uint64_t from_slot)
+{
+	const uint64_t hour_ns = 3600 * NSEC_PER_SEC;
+	struct segment_builder *builder;
+
+	check(segment_builder_new(&builder), "builder");
+	add_head(builder, service);
+	for (unsigned int host = 0; host < N_HOSTS; host++) {
+		for (unsigned int i = 0; i < N_LONG_LIVED; i++)
+			add_process_sample(builder, host, 100 + i, NSEC_PER_SEC, from_slot);
+		for (unsigned int i = 0; i < N_SHORT_LIVED; i++)
+			add_process_sample(builder, host, 1000 + 7 * i,
+					   (hour + 1) * hour_ns + i * hour_ns / N_SHORT_LIVED,
+					   from_slot + i * SLOTS_PER_HOUR / N_SHORT_LIVED);
+	}
+	return builder;
+}
+
+/* @processes may be NULL. */
+static void measure_services(const struct bench *bench, const char *name,
+			     const struct segment_part *parts, size_t n_parts,
+			     struct process_cache *processes)
+{
+	const struct segment_view_options options = { .store = { .tenant = "tenant1" },
+						      .max_part_bytes = MEMORY,
+						      .max_bytes = MEMORY,
+						      .processes = processes };
+	const struct store_series_query asked = { .from_slot = FIRST_SLOT };
+	scoped(segment_view_freep) struct segment_view *view = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_active_service *services;
+	uint64_t start = now_ns();
+	size_t count;
+
+	check(arena_new(MEMORY, &arena), "memory");
+	check(segment_view_new(&options, &view), "view");
+	for (size_t i = 0; i < n_parts; i++)
+		check(segment_view_add(view, &parts[i]), "view");
+	check(segment_view_active_services(view, &asked, arena, &services, &count), "services");
+	figure(bench, name, ms_since(start), "ms");
+	for (size_t i = 0; i < count; i++)
+		if (services[i].n_hosts != N_HOSTS ||
+		    services[i].n_processes !=
+			    N_HOSTS * (N_LONG_LIVED + HOURS_OF_DAY * N_SHORT_LIVED))
+			check(-EUCLEAN, "the counts of a service");
+	check(count == N_SERVICES ? 0 : -EUCLEAN, "the number of services");
+}
+
+static void measure_day_of_services(struct bench *bench)
+{
+	static struct segment_part parts[N_SERVICES * HOURS_OF_DAY];
+	struct process_cache *processes;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		const unsigned int hour = i % HOURS_OF_DAY;
+		const uint64_t from_slot = FIRST_SLOT + hour * SLOTS_PER_HOUR;
+		struct bytes_view rollup;
+
+		(void)finish(bench, build_processes(i / HOURS_OF_DAY, hour, from_slot), &rollup);
+		parts[i] = (struct segment_part){ .bytes = rollup,
+						  .key = { .id = i + 1, .n_rows = 1 },
+						  .first_slot = from_slot,
+						  .end_slot = from_slot + SLOTS_PER_HOUR };
+	}
+	check(process_cache_new(MEMORY, &processes), "memory");
+	measure_services(bench, "services_day_100_hosts_ms", parts, ARRAY_SIZE(parts), NULL);
+	measure_services(bench, "services_day_100_hosts_first_ms", parts, ARRAY_SIZE(parts),
+			 processes);
+	measure_services(bench, "services_day_100_hosts_again_ms", parts, ARRAY_SIZE(parts),
+			 processes);
+	figure(bench, "services_day_100_hosts_cache_mib",
+	       (double)process_cache_bytes(processes) / (double)MIB, "MiB");
+	(void)process_cache_free(processes);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "prefix", required_argument, NULL, 'p' }, {} };
@@ -356,6 +459,7 @@ int main(int argc, char **argv)
 	check(arena_new(MEMORY, &bench.arena), "memory");
 	measure_quarter(&bench);
 	measure_day(&bench);
+	measure_day_of_services(&bench);
 	segment_codec_release(&bench.codec);
 	(void)arena_free(bench.arena);
 	return 0;

@@ -193,6 +193,7 @@ static struct store *operation_free(struct store *store)
 	if (self->db)
 		(void)segment_db_flush(self->db, clock_wall_ns(self->clock));
 	(void)segment_db_free(self->db);
+	(void)process_cache_free(self->processes);
 	(void)pthread_mutex_destroy(&self->lock);
 	scoped_close(&self->folder_fd);
 	free(self->folder);
@@ -270,6 +271,8 @@ static int open_parts(struct segment_store *self, const struct segment_store_opt
 	trusted_clock_load(&self->trusted, self->folder);
 	segment_store_make_room(self);
 	r = open_db(self, &used);
+	if (r == 0)
+		r = process_cache_new(PROCESS_CACHE_BYTES, &self->processes);
 	if (r == 0)
 		r = upkeep_new(self, &self->upkeep);
 	return r < 0 ? r : start_queue(self);

@@ -8,7 +8,11 @@
 #include "symbolizer/store/segment_store/segment_store.h"
 #include "symbolizer/store/data_folder/ballast.h"
 #include "symbolizer/store/data_folder/trusted_clock.h"
+#include "symbolizer/store/segment_view/process_cache.h"
 #include "symbolizer/store/write_queue.h"
+
+/* Lists of the processes of segments, which have 12 bytes a process. */
+#define PROCESS_CACHE_BYTES (64 * MIB)
 
 struct segment_store {
 	struct store store;
@@ -18,6 +22,7 @@ struct segment_store {
 	struct segment_db *db;
 	struct write_queue *queue;
 	struct upkeep *upkeep;
+	struct process_cache *processes; /* of views */
 
 	pthread_mutex_t lock; /* of the fields below */
 	struct ballast ballast;

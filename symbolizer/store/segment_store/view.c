@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "symbolizer/store/segment_db/day_file.h"
+
 /* All handles and texts of a view, if the request has no budget. */
 #define MAX_VIEW_BYTES (4 * GIB)
 
@@ -64,6 +66,10 @@ static int add_stored(struct engine_view *self, const struct stored_segment *sto
 				     .head = head,
 				     .first_slot = info->first_slot,
 				     .end_slot = info->last_slot + 1,
+				     .key = { .day = segment_day_of_slot(info->first_slot),
+					      .id = info->id,
+					      .flush = info->flush,
+					      .n_rows = info->n_rows },
 				     .in_rollup = stored->in_rollup };
 	int r;
 
@@ -327,6 +333,7 @@ static int make_parts(struct engine_view *self)
 			   .memory = self->view.memory },
 		.max_part_bytes = SEGMENT_VIEW_MAX_PART_BYTES,
 		.max_bytes = MAX_VIEW_BYTES,
+		.processes = self->store->processes,
 	};
 	int r = segment_view_new(&options, &self->segments);
 

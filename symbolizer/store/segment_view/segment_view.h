@@ -47,6 +47,8 @@ struct segment_view_options {
 	struct store_view_options store;
 	size_t max_part_bytes; /* of the decoded columns of one part */
 	size_t max_bytes;      /* of all handles and texts */
+	/* Outlives the view, and is shared by views. NULL: none. */
+	struct process_cache *processes;
 };
 
 /* Four columns of SEGMENT_MAX_ROWS rows, and as much for the other tables. */
@@ -57,6 +59,12 @@ struct segment_part_head {
 	const char *service, *event, *unit;
 	enum event_value_kind event_kind;
 	enum segment_kind kind;
+};
+
+/* Identifies the content of a segment in a day file, as long as the engine has the folder open. */
+struct segment_part_key {
+	uint64_t day, id; /* the ID of a segment that was merged may be given to another one */
+	uint64_t flush, n_rows;
 };
 
 /* What a view knows about a segment without decoding it. */
@@ -72,6 +80,8 @@ struct segment_part {
 	void *fetch_arg;
 	/* NULL: it is decoded. Else the segment is of the tenant of the view. */
 	const struct segment_part_head *head;
+	/* For the cache of options.processes. n_rows 0: the part is not looked up there. */
+	struct segment_part_key key;
 	/* All rows are in [first_slot, end_slot). For a roll-up: the samples that it sums are. */
 	uint64_t first_slot, end_slot;
 	/* Samples: a roll-up of the same service and event type sums these rows too. */

@@ -189,6 +189,46 @@ static int settle(const struct options *options, struct store *store)
 	return r;
 }
 
+static int list_services(const struct options *options, struct store *store,
+			 uint64_t *ret_duration_ns)
+{
+	const struct store_view_options view_options = { .tenant = "default" };
+	const struct store_series_query query = { .from_slot = from_wall_ns(options) / SLOT_NS };
+	uint64_t began_ns = clock_monotonic_ns(&system_clock);
+	scoped(store_view_closep) struct store_view *view = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_active_service *services;
+	size_t count;
+	int r = arena_new(GIB, &arena);
+
+	if (r == 0)
+		r = store_view_open(store, &view_options, &view);
+	if (r == 0)
+		r = store_active_services(view, &query, arena, &services, &count);
+	if (r == 0 && count == 0)
+		r = -ENODATA;
+	*ret_duration_ns = clock_monotonic_ns(&system_clock) - began_ns;
+	return r;
+}
+
+/* Lists the services of all hosts in the whole time, as the web page does when it is opened. */
+static int measure_list(const struct options *options, struct store *store, const char *name)
+{
+	uint64_t first_ns, again_ns;
+	char text[64];
+	int r = list_services(options, store, &first_ns);
+
+	if (r == 0)
+		r = list_services(options, store, &again_ns);
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof(text), "%s_first_ms", name);
+	figure(options, text, (double)first_ns / NSEC_PER_MSEC, "ms, list of services");
+	(void)snprintf(text, sizeof(text), "%s_again_ms", name);
+	figure(options, text, (double)again_ns / NSEC_PER_MSEC, "ms, list of services");
+	return 0;
+}
+
 static int fill(const struct options *options, const struct capture *capture,
 		struct store_peer *peer, struct store_fill_result *ret_result)
 {
@@ -209,7 +249,13 @@ static int fill(const struct options *options, const struct capture *capture,
 	if (r < 0)
 		return r;
 	r = store_fill(store, &fill, peer ? write_to_peer : NULL, peer, ret_result);
-	return r < 0 ? r : settle(options, store);
+	if (r == 0 && options->measures && strcmp(options->store, "segments") == 0)
+		r = measure_list(options, store, "list_with_memory_rows");
+	if (r == 0)
+		r = settle(options, store);
+	if (r == 0 && options->measures)
+		r = measure_list(options, store, "list");
+	return r;
 }
 
 static int fill_only(const struct options *options, const struct capture *capture)

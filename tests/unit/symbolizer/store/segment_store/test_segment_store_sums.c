@@ -290,6 +290,15 @@ static void assert_equal_services(const struct engines *engines, uint64_t from_n
 		(void)store_view_close(views[i]);
 }
 
+/* The second time, lists of processes are in the cache. */
+static void assert_equal_services_twice(const struct engines *engines)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_equal_services(engines, FIRST - HOUR_NS, LAST + HOUR_NS);
+		assert_equal_services(engines, MIDNIGHT, MIDNIGHT + HOUR_NS);
+	}
+}
+
 static void services_of_both_engines_are_equal(void **state)
 {
 	scoped(release_engines) struct engines engines = {};
@@ -298,10 +307,12 @@ static void services_of_both_engines_are_equal(void **state)
 	write_all(&engines, 0, N_BATCHES / 2);
 	assert_equal_services(&engines, FIRST, LAST);
 	assert_ok(segment_store_settle(engines.segments));
-	assert_equal_services(&engines, FIRST - HOUR_NS, LAST + HOUR_NS);
+	assert_equal_services_twice(&engines);
 	write_all(&engines, N_BATCHES / 2, N_BATCHES);
-	assert_equal_services(&engines, MIDNIGHT, MIDNIGHT + HOUR_NS);
-	assert_equal_services(&engines, FIRST - HOUR_NS, LAST + HOUR_NS);
+	assert_equal_services_twice(&engines);
+	/* Merged segments may get the IDs of those that they replace. */
+	assert_ok(segment_store_settle(engines.segments));
+	assert_equal_services_twice(&engines);
 	assert_equal_services(&engines, LAST + HOUR_NS, LAST + 2 * HOUR_NS);
 }
 
