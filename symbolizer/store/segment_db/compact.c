@@ -265,6 +265,13 @@ static int run_step(struct compaction *compaction, const struct segment_info *of
 	return r;
 }
 
+/* Whether the service is being deleted. The caller holds files_lock. */
+static bool is_deleted(const struct segment_db *db, const struct segment_info *info)
+{
+	return db->deleted.service && strcmp(db->deleted.service, info->service) == 0 &&
+	       strcmp(db->deleted.tenant, info->tenant) == 0;
+}
+
 /* Opens the day for one step, so that a flush waits for one step only. */
 static int step_of_hour(struct compaction *compaction, const struct segment_info *of,
 			enum step step)
@@ -274,7 +281,7 @@ static int step_of_hour(struct compaction *compaction, const struct segment_info
 
 	fair_lock_take(&db->files_lock);
 	arena_clear(compaction->arena);
-	if (compaction->day >= db->oldest_day)
+	if (compaction->day >= db->oldest_day && !is_deleted(db, of))
 		r = day_file_open(db->folder, compaction->day, DAY_FILE_WRITE, &compaction->file);
 	if (r > 0)
 		r = run_step(compaction, of, step);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention, and deletion of one service or tenant.
+ * Retention, and deletion of a tenant.
  *
  * A day is first made unavailable: from then on no flush, compaction or query opens its file. Then
  * the file is removed without a lock, because that takes long for a large file. Rows of a batch in
@@ -130,62 +130,32 @@ int segment_db_prune_to_bytes(struct segment_db *db, uint64_t max_bytes, size_t 
 	return remove_days(db, &days, count, ret_removed);
 }
 
-/*
- * Deletes the segments and the batches of the tenant, or if @service is not NULL, the segments of
- * this service. 1: there were segments, 0: none.
- */
-static int delete_in_file(struct sqlite_db *file, const char *tenant, const char *service)
+/* Deletes the segments and the batches of the tenant. */
+static int delete_in_file(struct sqlite_db *file, const char *tenant)
 {
-	bool had_segments = false;
 	int r = sqlite_begin(file);
 
-	if (r == 0 && service) {
-		r = sqlite_run(file, DAY_SQL_DELETE_SERVICE_CONTENT, SQL_TEXT(tenant),
-			       SQL_TEXT(service));
-		if (r == 0)
-			r = sqlite_run(file, DAY_SQL_DELETE_SERVICE, SQL_TEXT(tenant),
-				       SQL_TEXT(service));
-		had_segments = r == 0 && sqlite3_changes(file->handle) > 0;
-	} else if (r == 0) {
-		r = sqlite_run(file, DAY_SQL_DELETE_TENANT_CONTENT, SQL_TEXT(tenant));
-		if (r == 0)
-			r = sqlite_run(file, DAY_SQL_DELETE_TENANT, SQL_TEXT(tenant));
-		had_segments = r == 0 && sqlite3_changes(file->handle) > 0;
-		if (r == 0)
-			r = log_file_delete_tenant(file, tenant);
-		if (r == 0)
-			r = sqlite_run(file, DAY_SQL_LABEL_NAME_DELETE_TENANT, SQL_TEXT(tenant));
-		if (r == 0)
-			r = sqlite_run(file, DAY_SQL_EXECUTABLE_DELETE_TENANT, SQL_TEXT(tenant));
-	}
 	if (r == 0)
-		r = sqlite_commit(file);
-	else
-		sqlite_rollback(file);
-	return r < 0 ? r : had_segments;
-}
-
-/* The caller holds no lock. */
-static int vacuum_days(struct segment_db *db)
-{
-	scoped(segment_days_release) struct segment_days days = {};
-	int r = day_files_list(db->folder, &days);
-
-	for (size_t i = 0; i < days.count && r == 0; i++) {
-		r = vacuum_day(db, days.items[i]);
-		/* Queries report the damage. */
-		if (r == -EUCLEAN)
-			r = 0;
-	}
+		r = sqlite_run(file, DAY_SQL_DELETE_TENANT_CONTENT, SQL_TEXT(tenant));
+	if (r == 0)
+		r = sqlite_run(file, DAY_SQL_DELETE_TENANT, SQL_TEXT(tenant));
+	if (r == 0)
+		r = log_file_delete_tenant(file, tenant);
+	if (r == 0)
+		r = sqlite_run(file, DAY_SQL_LABEL_NAME_DELETE_TENANT, SQL_TEXT(tenant));
+	if (r == 0)
+		r = sqlite_run(file, DAY_SQL_EXECUTABLE_DELETE_TENANT, SQL_TEXT(tenant));
+	if (r == 0)
+		return sqlite_commit(file);
+	sqlite_rollback(file);
 	return r;
 }
 
-/* The caller holds files_lock. 1: there were segments, 0: none. */
-static int delete_in_days(struct segment_db *db, const char *tenant, const char *service)
+/* The caller holds files_lock. */
+static int delete_in_days(struct segment_db *db, const char *tenant)
 {
 	scoped(segment_days_release) struct segment_days days = {};
 	int r = day_files_list(db->folder, &days);
-	bool had_segments = false;
 
 	for (size_t i = 0; i < days.count && r >= 0; i++) {
 		scoped(sqlite_db_freep) struct sqlite_db *file = NULL;
@@ -194,26 +164,9 @@ static int delete_in_days(struct segment_db *db, const char *tenant, const char 
 			continue;
 		r = day_file_open(db->folder, days.items[i], DAY_FILE_WRITE, &file);
 		if (r > 0)
-			r = delete_in_file(file, tenant, service);
-		had_segments |= r > 0;
+			r = delete_in_file(file, tenant);
 	}
-	return r < 0 ? r : had_segments;
-}
-
-int segment_db_delete_service(struct segment_db *db, const char *tenant, const char *service,
-			      uint64_t now_wall_ns)
-{
-	int vacuumed, r;
-
-	fair_lock_take(&db->files_lock);
-	r = flush_all(db, now_wall_ns);
-	if (r == 0)
-		r = delete_in_days(db, tenant, service);
-	fair_lock_give(&db->files_lock);
-	if (r < 0)
-		return r;
-	vacuumed = vacuum_days(db);
-	return vacuumed < 0 ? vacuumed : r;
+	return MIN(r, 0);
 }
 
 /* Deletes the definitions on disk and in memory, while no batch in the inbox needs them. */
@@ -246,7 +199,7 @@ int segment_db_delete_tenant(struct segment_db *db, const char *tenant, uint64_t
 		fair_lock_give(&db->inbox_lock);
 	}
 	if (r == 0)
-		r = delete_in_days(db, tenant, NULL);
+		r = delete_in_days(db, tenant);
 	fair_lock_give(&db->files_lock);
 	if (r >= 0)
 		r = vacuum_days(db);

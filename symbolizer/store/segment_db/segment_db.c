@@ -30,6 +30,7 @@ struct segment_db *segment_db_free(struct segment_db *db)
 	(void)sqlite_db_free(db->inbox);
 	(void)sqlite_db_free(db->inbox_files);
 	segment_codec_release(&db->codec);
+	fair_lock_release(&db->delete_lock);
 	fair_lock_release(&db->files_lock);
 	fair_lock_release(&db->inbox_lock);
 	free(db->folder);
@@ -62,6 +63,7 @@ int segment_db_open(const struct segment_db_options *options, struct segment_db 
 
 	if (!db)
 		return -ENOMEM;
+	fair_lock_init(&db->delete_lock);
 	fair_lock_init(&db->files_lock);
 	fair_lock_init(&db->inbox_lock);
 	db->options = *options;

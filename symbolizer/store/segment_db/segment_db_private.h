@@ -7,7 +7,7 @@
  * Two locks: files_lock is held by whoever changes day files, for as long as that takes.
  * inbox_lock is held for one commit to inbox.db, or for a change of the head. files_lock is taken
  * first. Both are fair, because long work is done in steps, between which a flush or a batch gets
- * its turn.
+ * its turn. delete_lock is held for the whole deletion of a service, and taken before both.
  */
 
 #include "common/fair_lock.h"
@@ -44,9 +44,15 @@ struct flush {
 	struct executable_rows executables;
 };
 
+struct deleted_service {
+	const char *tenant, *service; /* NULL: none */
+};
+
 struct segment_db {
 	struct segment_db_options options;
 	char *folder;
+
+	struct fair_lock delete_lock;
 
 	struct fair_lock files_lock;
 	struct sqlite_db *inbox_files; /* a connection to inbox.db for holders of files_lock */
@@ -57,6 +63,7 @@ struct segment_db {
 	 * both locks. What it has does not change.
 	 */
 	struct batch_log *flushed_log;
+	struct deleted_service deleted; /* its segments are being deleted: they are not merged */
 	bool has_later_segments; /* day files may have segments of a flush that was not committed */
 
 	struct fair_lock inbox_lock;
@@ -138,6 +145,7 @@ int flush_now(struct segment_db *db, uint64_t now_wall_ns);
  * inbox.db some stay, which the next batches use.
  */
 int vacuum_day(struct segment_db *db, segment_day day);
+int vacuum_days(struct segment_db *db); /* all; leaves out damaged ones */
 int vacuum_inbox(struct segment_db *db);
 
 /* replay.c: makes the head again from the inbox. The caller holds both locks. */

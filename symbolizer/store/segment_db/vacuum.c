@@ -72,6 +72,20 @@ int vacuum_day(struct segment_db *db, segment_day day)
 	return r;
 }
 
+int vacuum_days(struct segment_db *db)
+{
+	scoped(segment_days_release) struct segment_days days = {};
+	int r = day_files_list(db->folder, &days);
+
+	for (size_t i = 0; i < days.count && r == 0; i++) {
+		r = vacuum_day(db, days.items[i]);
+		/* Queries report the damage. */
+		if (r == -EUCLEAN)
+			r = 0;
+	}
+	return r;
+}
+
 int vacuum_inbox(struct segment_db *db)
 {
 	static const struct vacuum vacuum = { .count_statement = INBOX_SQL_FREE_PAGES,
