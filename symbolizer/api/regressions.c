@@ -29,6 +29,7 @@ struct comparison {
 	struct side base, after;
 	double confidence;
 	int64_t limit;
+	uint64_t refused; /* memory_budget_refused() before the comparison */
 	struct arena *arena;
 	struct function_shares *shares;
 	struct regressions found;
@@ -77,6 +78,18 @@ static bool is_refused(const struct profile_request *profile, struct http_respon
 		http_response_error(response, 400,
 				    "service: Total has no functions: name a service or a filter");
 	return response->status == 400;
+}
+
+/* Returns true after filling @response if all queries together have no memory left. */
+static bool refuse_memory(const struct api_context *context, const struct comparison *comparison,
+			  int error, struct http_response *response)
+{
+	char message[PROFILE_MESSAGE_SIZE];
+
+	if (answer_memory_error(context, error, comparison->refused, message) != -ENOBUFS)
+		return false;
+	answer_refuse_memory(response, message);
+	return true;
 }
 
 /* Returns false after filling @response with an error. */
@@ -220,7 +233,8 @@ static void write_answer(const struct comparison *comparison, struct http_respon
 	json_object_end(&json);
 }
 
-static void compare(struct comparison *comparison, struct http_response *response)
+static void compare(const struct api_context *context, struct comparison *comparison,
+		    struct http_response *response)
 {
 	const struct regressions_input input = {
 		.shares = comparison->shares,
@@ -242,10 +256,10 @@ static void compare(struct comparison *comparison, struct http_response *respons
 			FUNCTION_SHARES_MAX_NODES);
 	if (r == 0)
 		r = regressions_find(&input, comparison->arena, &comparison->found);
-	if (r < 0)
-		http_response_error(response, 500, "cannot compare the profiles: %s", strerror(-r));
-	else
+	if (r == 0)
 		write_answer(comparison, response);
+	else if (!refuse_memory(context, comparison, r, response))
+		http_response_error(response, 500, "cannot compare the profiles: %s", strerror(-r));
 }
 
 static void answer_regressions(struct api_context *context, const struct http_request *request,
@@ -255,6 +269,7 @@ static void answer_regressions(struct api_context *context, const struct http_re
 	char message[PARAMETERS_MESSAGE_SIZE] = "";
 	int r;
 
+	comparison->refused = memory_budget_refused(context->memory);
 	if (!read_options(request, response, comparison) ||
 	    !answer_open_view(context, request, response, &view))
 		return;
@@ -264,6 +279,8 @@ static void answer_regressions(struct api_context *context, const struct http_re
 		r = base_selection_parse(context, view, request, comparison->arena,
 					 &comparison->after.parameters,
 					 &comparison->base.parameters, message);
+	if (r < 0 && refuse_memory(context, comparison, r, response))
+		return;
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
 				    message[0] ? message : strerror(-r));
@@ -272,7 +289,7 @@ static void answer_regressions(struct api_context *context, const struct http_re
 	if (!is_refused(&comparison->after.parameters.profile, response) &&
 	    query_side(context, view, comparison, &comparison->base, response) &&
 	    query_side(context, view, comparison, &comparison->after, response))
-		compare(comparison, response);
+		compare(context, comparison, response);
 }
 
 void api_regressions(struct api_context *context, const struct http_request *request,

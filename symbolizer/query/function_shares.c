@@ -13,7 +13,12 @@
 
 VEC_DEFINE(value_vec, double);
 
+/* Of a node in the table of functions: its two numbers, and a function with its hash entry. */
+#define TABLE_BYTES_PER_NODE 128
+
 struct function_shares {
+	struct memory_budget *memory; /* of the values and the table; or NULL */
+	uint64_t taken_bytes;
 	struct tree *tree;
 	struct value_vec self, total; /* [node * FUNCTION_SHARES_COLUMNS + column] */
 	struct function_table functions;
@@ -38,6 +43,7 @@ int function_shares_new(struct memory_budget *memory, struct function_shares **r
 	if (r < 0)
 		return r;
 	tree_set_budget(shares->tree, memory);
+	shares->memory = memory;
 	*ret_shares = take_ptr(shares);
 	return 0;
 }
@@ -52,8 +58,29 @@ struct function_shares *function_shares_free(struct function_shares *shares)
 	vec_release(&shares->self);
 	vec_release(&shares->total);
 	vec_release(&shares->path);
+	memory_budget_give(shares->memory, shares->taken_bytes);
 	free(shares);
 	return NULL;
+}
+
+static int take_memory(struct function_shares *shares, uint64_t bytes)
+{
+	if (!memory_budget_take(shares->memory, bytes))
+		return -ENOMEM;
+	shares->taken_bytes += bytes;
+	return 0;
+}
+
+/* Makes room for @count values, at least by half more than before. */
+static int reserve_values(struct function_shares *shares, struct value_vec *values, size_t count)
+{
+	const size_t capacity = MAX(count, values->capacity + values->capacity / 2);
+	int r;
+
+	if (count <= values->capacity)
+		return 0;
+	r = take_memory(shares, (capacity - values->capacity) * sizeof(*values->items));
+	return r < 0 ? r : vec_reserve(values, capacity - values->count);
 }
 
 /* Makes room for the values of all nodes. */
@@ -67,7 +94,7 @@ static int grow(struct function_shares *shares)
 	need = (size_t)n_nodes * FUNCTION_SHARES_COLUMNS;
 	if (need <= shares->self.count)
 		return 0;
-	r = vec_reserve(&shares->self, need - shares->self.count);
+	r = reserve_values(shares, &shares->self, need);
 	if (r < 0)
 		return r;
 	memset(shares->self.items + shares->self.count, 0,
@@ -182,9 +209,12 @@ int function_shares_finish(struct function_shares *shares)
 
 	r = grow(shares);
 	if (r == 0)
-		r = vec_reserve(&shares->total, shares->self.count);
+		r = reserve_values(shares, &shares->total, shares->self.count);
 	if (r == 0)
 		r = tree_finish(shares->tree);
+	(void)tree_nodes(shares->tree, &n_nodes);
+	if (r == 0)
+		r = take_memory(shares, (uint64_t)n_nodes * TABLE_BYTES_PER_NODE);
 	if (r == 0)
 		r = function_table_init(&shares->functions, shares->tree);
 	if (r < 0)

@@ -25,6 +25,7 @@
 
 struct function_shares;
 
+/* The tree, the values and the table of functions are in @memory, which may be NULL: no limit. */
 int function_shares_new(struct memory_budget *memory, struct function_shares **ret_shares);
 struct function_shares *function_shares_free(struct function_shares *shares);
 

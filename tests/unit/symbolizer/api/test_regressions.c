@@ -40,6 +40,35 @@ static void both_sides_and_their_samples_are_described(void **state)
 	assert_true(json_is_array(json_object_get(json, "improved")));
 }
 
+static void a_comparison_beyond_memory_limit_is_refused_for_now(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "shares" },
+							{ "filter", "thread = 'worker'" },
+							{ "base_filter", "thread = 'shares'" },
+							RANGE,
+							{} };
+	struct api_fixture *fixture = *state;
+	struct memory_budget budget = { .limit_bytes = 1 };
+	unsigned int n_refused = 0;
+	int status = 0;
+
+	/* Each table is the one that does not fit once. */
+	for (; status != 200; budget.limit_bytes += 1 + budget.limit_bytes / 64) {
+		scoped(http_response_release) struct http_response response;
+
+		fixture->context.memory = &budget;
+		ask_handler(fixture, api_regressions, parameters, NULL, &response);
+		fixture->context.memory = NULL;
+		status = response.status;
+		if (status != 200)
+			assert_error(&response, 503, "memory_limit");
+		n_refused += status != 200;
+		assert_int_equal(budget.used_bytes, 0);
+		assert_true(budget.limit_bytes < GIB);
+	}
+	assert_true(n_refused > 100);
+}
+
 static void a_side_without_samples_is_404(void **state)
 {
 	static const struct http_field parameters[] = {
@@ -78,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(both_sides_and_their_samples_are_described),
+		API_TEST(a_comparison_beyond_memory_limit_is_refused_for_now),
 		API_TEST(a_side_without_samples_is_404),
 		API_TEST(the_error_names_the_invalid_parameter),
 	};

@@ -236,6 +236,52 @@ static void the_smallest_regressions_found_are_printed(void **state)
 	}
 }
 
+/* Adds stacks of two frames until an error. */
+static int add_paths(struct function_shares *shares, unsigned int count)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < count && r == 0; i++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "caller%u;callee%u", i / 16, i);
+		r = function_shares_add_path(shares, path, i % FUNCTION_SHARES_COLUMNS, 1);
+	}
+	return r;
+}
+
+static void values_and_functions_are_in_the_memory_budget(void **state)
+{
+	enum { N_PATHS = 4096, COLUMN_BYTES = FUNCTION_SHARES_COLUMNS * sizeof(double) };
+	struct memory_budget budget = { .limit_bytes = GIB };
+	struct function_shares *shares;
+	uint64_t without_totals;
+
+	(void)state;
+	assert_ok(function_shares_new(&budget, &shares));
+	assert_ok(add_paths(shares, N_PATHS));
+	without_totals = budget.used_bytes;
+	assert_true(without_totals > (uint64_t)N_PATHS * COLUMN_BYTES);
+	assert_ok(function_shares_finish(shares));
+	assert_true(budget.used_bytes > without_totals + (uint64_t)N_PATHS * COLUMN_BYTES);
+	(void)function_shares_free(shares);
+	assert_int_equal(budget.used_bytes, 0);
+
+	/* The values do not fit. */
+	budget.limit_bytes = (uint64_t)N_PATHS * COLUMN_BYTES;
+	assert_ok(function_shares_new(&budget, &shares));
+	assert_errno(add_paths(shares, N_PATHS), -ENOMEM);
+	(void)function_shares_free(shares);
+
+	/* The totals do not fit. */
+	budget.limit_bytes = without_totals + (uint64_t)N_PATHS * COLUMN_BYTES;
+	assert_ok(function_shares_new(&budget, &shares));
+	assert_ok(add_paths(shares, N_PATHS));
+	assert_errno(function_shares_finish(shares), -ENOMEM);
+	(void)function_shares_free(shares);
+	assert_int_equal(budget.used_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +294,7 @@ int main(void)
 		cmocka_unit_test(a_regression_beside_a_moved_function_is_found),
 		cmocka_unit_test(growth_that_ended_went_away),
 		cmocka_unit_test(growth_spread_over_callees_is_reported_for_their_caller),
+		cmocka_unit_test(values_and_functions_are_in_the_memory_budget),
 		cmocka_unit_test(the_smallest_regressions_found_are_printed),
 	};
 
