@@ -8,7 +8,8 @@
  *   primary    := '(' or ')' | EXIST '(' name ')' | comparison
  *   comparison := name ( '=' | '!=' | '<>' | '<' | '<=' | '>' | '>=' ) value
  *               | name [NOT] IN '(' value { ',' value } ')'
- *               | name [NOT] ( LIKE | REGEXP ) text
+ *               | name [NOT] LIKE ( text | '(' text ')' )
+ *               | name [NOT] REGEXP text
  *               | name IS [NOT] NULL
  *
  * Chains of AND and OR are flat lists, so that only parentheses and NOT make the tree deep.
@@ -232,12 +233,18 @@ static int parse_pattern(struct parser *parser, struct filter_node *node)
 
 static int parse_like(struct parser *parser, struct filter_node *node)
 {
+	bool in_parentheses = parser->token.kind == TOKEN_OPEN;
+	int r = in_parentheses ? advance(parser) : 0;
+
+	if (r < 0)
+		return r;
 	if (parser->token.kind != TOKEN_TEXT)
 		return fail_expected(parser, "a pattern in quotes");
 	node->comparison = COMPARE_LIKE;
 	/* The pattern is text even where the tag is an address. */
 	node->is_address = false;
-	return parse_single_value(parser, node);
+	r = parse_single_value(parser, node);
+	return r == 0 && in_parentheses ? expect(parser, TOKEN_CLOSE, "')'") : r;
 }
 
 /* Parses the operators that are words and follow "name [NOT]". */

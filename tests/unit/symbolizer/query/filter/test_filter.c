@@ -133,6 +133,8 @@ static void filters_select_matching_series(void **state)
 		{ "text LIKE \"%100\\%%\"", 1 },
 		{ "umlaut LIKE 'gr__'", 1 },
 		{ "umlaut LIKE 'gr_'", 0 },
+		{ "pod LIKE('web*')", 1 },
+		{ "pod NOT LIKE ( 'web*' ) AND cpu = 9", 0 },
 		{ "pod LIKE '%%%%%%%%%%%%%%%%%%%%%%%%x'", 0 },
 
 		/* REGEXP: any part of the text, case-sensitive */
