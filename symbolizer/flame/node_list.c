@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two formats of ProfileTracing. The ID of a node is the UUID of its path, the labels from
- * below the root joined with ';'. The walk keeps the hash of the path of each ancestor, so that a
- * node hashes only its own label.
+ * The two formats of ProfileTracing and that of ProfileGrafana. In a node list, the ID of a node is
+ * the UUID of its path, the labels from below the root joined with ';'. The walk keeps the hash of
+ * the path of each ancestor, so that a node hashes only its own label.
  */
 
 #include "symbolizer/flame/node_list.h"
@@ -220,5 +220,60 @@ int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memo
 	r = write_nodes(tree, &table, unit_divisor, json);
 	json_object_end(json);
 	function_table_release(&table);
+	return r < 0 ? r : bytes_error(json->out);
+}
+
+struct level_writer {
+	struct json_writer *json;
+	uint64_t unit_divisor;
+	uint64_t level;
+};
+
+static int level_enter(void *arg, const struct tree *tree, uint32_t index)
+{
+	struct level_writer *writer = arg;
+	uint32_t count;
+	const struct tree_node *node = &tree_nodes(tree, &count)[index];
+	struct json_writer *json = writer->json;
+
+	json_array_begin(json);
+	json_uint(json, writer->level);
+	json_text(json, writer->level > 0 ? tree_label(tree, index) : "root");
+	json_uint(json, rounded(node->self, writer->unit_divisor));
+	json_uint(json, rounded(node->total, writer->unit_divisor));
+	json_array_end(json);
+	writer->level++;
+	return bytes_error(json->out);
+}
+
+static void level_leave(void *arg, const struct tree *tree, uint32_t index)
+{
+	struct level_writer *writer = arg;
+
+	(void)tree;
+	(void)index;
+	writer->level--;
+}
+
+int node_levels_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json)
+{
+	static const char *const columns[] = { "level", "function", "self_value", "total_value" };
+	struct level_writer writer = { .json = json, .unit_divisor = unit_divisor };
+	const struct tree_visitor visitor = { .enter = level_enter,
+					      .leave = level_leave,
+					      .arg = &writer };
+	int r = 0;
+
+	json_object_begin(json);
+	write_columns(json, columns, ARRAY_SIZE(columns));
+	json_key(json, "values");
+	if (tree) {
+		json_array_begin(json);
+		r = tree_walk(tree, &visitor);
+		json_array_end(json);
+	} else {
+		json_null_value(json);
+	}
+	json_object_end(json);
 	return r < 0 ? r : bytes_error(json->out);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Writes a finished tree in the two formats of DeepFlow's answers. Values are divided by
+ * Writes a finished tree in the three formats of DeepFlow's answers. Values are divided by
  * @unit_divisor (on-cpu: 1000, from ns to microseconds; memory: 1) and rounded half up. A tree from
  * tree_finish_rounded() with this unit has no remainders.
  */
@@ -18,3 +18,8 @@ int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_
  * without callees gets the type 'O' (object). */
 int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type,
 		       struct json_writer *json);
+
+/* Writes {columns, values} with a row [level, function, self_value, total_value] for each node, in
+ * depth-first order. The root has the level 0 and the label "root". Without a tree, values is
+ * null. */
+int node_levels_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json);

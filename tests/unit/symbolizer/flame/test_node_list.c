@@ -151,6 +151,35 @@ static void an_answer_larger_than_its_buffer_is_an_error(void **state)
 	}
 }
 
+static void the_levels_are_rows_in_the_same_order(void **state)
+{
+	scoped(tree_freep) struct tree *tree = tree_from_folded("app", stacks, ARRAY_SIZE(stacks));
+	scoped(bytes_release) struct bytes out = BYTES_INIT(64 * KIB);
+	struct json_writer json;
+
+	(void)state;
+	json_writer_init(&json, &out);
+	assert_ok(node_levels_write(tree, 1000, &json));
+	assert_bytes_equal_text(
+		&out, "{\"columns\":[\"level\",\"function\",\"self_value\",\"total_value\"],"
+		      "\"values\":[[0,\"root\",0,4],[1,\"[p] app\",0,3],[2,\"main\",0,3],"
+		      "[3,\"f\",1,3],[4,\"f\",2,2],[1,\"[t] worker\",0,1],[2,\"a\",0,0],"
+		      "[2,\"b\",0,0]]}");
+}
+
+static void without_a_tree_the_levels_are_null(void **state)
+{
+	scoped(bytes_release) struct bytes out = BYTES_INIT(64 * KIB);
+	struct json_writer json;
+
+	(void)state;
+	json_writer_init(&json, &out);
+	assert_ok(node_levels_write(NULL, 1000, &json));
+	assert_bytes_equal_text(
+		&out, "{\"columns\":[\"level\",\"function\",\"self_value\",\"total_value\"],"
+		      "\"values\":null}");
+}
+
 static void values_are_rounded_half_up_after_summing(void **state)
 {
 	static const struct folded halves[] = { { "a", 500 }, { "b", 500 }, { "c", 499 } };
@@ -174,6 +203,8 @@ int main(void)
 		cmocka_unit_test(a_leaf_of_a_memory_type_is_an_object),
 		cmocka_unit_test(node_ids_equal_those_of_deepflow),
 		cmocka_unit_test(an_answer_larger_than_its_buffer_is_an_error),
+		cmocka_unit_test(the_levels_are_rows_in_the_same_order),
+		cmocka_unit_test(without_a_tree_the_levels_are_null),
 		cmocka_unit_test(values_are_rounded_half_up_after_summing),
 	};
 
