@@ -2,6 +2,8 @@
 
 #include "symbolizer/api/envelope.h"
 
+#include <string.h>
+
 void envelope_begin(struct json_writer *json, struct http_response *response, const char *status,
 		    const char *description)
 {
@@ -38,6 +40,16 @@ void envelope_store_failed(struct http_response *response, const char *descripti
 	response->status = 500;
 	bytes_clear(&response->body);
 	write_empty(response, "FAIL", description);
+}
+
+bool envelope_check_organization(const struct http_request *request, struct http_response *response)
+{
+	const char *organization = http_request_header(request, "X-Org-Id");
+
+	if (!organization || !*organization || strcmp(organization, "1") == 0)
+		return true;
+	http_response_error(response, 400, "X-Org-Id: only 1 is valid: the token gives the tenant");
+	return false;
 }
 
 void envelope_error(struct http_response *response, unsigned int status, const char *message)

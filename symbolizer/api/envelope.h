@@ -22,6 +22,14 @@ void envelope_end(struct json_writer *json);
  * program. */
 void envelope_store_failed(struct http_response *response, const char *description);
 
+/*
+ * DeepFlow's callers may name their organization in a header. Here the token gives the tenant: only
+ * the number of DeepFlow's default organization is valid, because other data than asked for would
+ * be wrong. Returns false after answering any other number.
+ */
+bool envelope_check_organization(const struct http_request *request,
+				 struct http_response *response);
+
 /* The error style of routes that answer in envelopes: 400 and 413 are INVALID_POST_DATA, 500 is
  * SERVER_ERROR, all others FAIL. */
 void envelope_error(struct http_response *response, unsigned int status, const char *message);

@@ -89,17 +89,6 @@ static void answer_parsed(struct api_context *context, const struct http_request
 	answer(context, view, parsed, response);
 }
 
-/*
- * DeepFlow's callers may name their organization. Here the token gives the tenant, so that only the
- * number of DeepFlow's default organization is valid: other data than asked for would be wrong.
- */
-static bool is_organization_known(const struct http_request *request)
-{
-	const char *organization = http_request_header(request, "X-Org-Id");
-
-	return !organization || !*organization || strcmp(organization, "1") == 0;
-}
-
 void api_profile_tracing(struct api_context *context, const struct http_request *request,
 			 struct http_response *response)
 {
@@ -108,10 +97,8 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 	struct tracing_request parsed;
 	int r;
 
-	if (!is_organization_known(request)) {
+	if (!envelope_check_organization(request, response)) {
 		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
-		http_response_error(response, 400,
-				    "X-Org-Id: only 1 is valid: the token gives the tenant");
 		return;
 	}
 	r = arena_new(REQUEST_ARENA_BYTES, &arena);

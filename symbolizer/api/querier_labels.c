@@ -32,14 +32,6 @@ static bool list_services(struct querier_call *call, struct service_summary **re
 	return r >= 0;
 }
 
-static bool is_new_type(const struct service_summary *services, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (services[i].type == services[index].type)
-			return false;
-	return true;
-}
-
 static bool fill_type(struct querier_call *call, const struct event_type_info *event,
 		      Pyroscope__ProfileType **ret_type)
 {
@@ -75,7 +67,7 @@ void querier_profile_types(struct querier_call *call, const ProtobufCMessage *me
 	answer.profile_types =
 		arena_alloc_array(call->arena, count + 1, sizeof(*answer.profile_types));
 	for (size_t i = 0; answer.profile_types && i < count; i++) {
-		if (is_new_type(services, i) &&
+		if (service_is_first_of_type(services, i) &&
 		    !fill_type(call, services[i].event,
 			       &answer.profile_types[answer.n_profile_types++]))
 			return;

@@ -145,3 +145,6 @@ struct service_summary {
 int profile_list_services(struct store_view *view, uint64_t from_slot, uint64_t to_slot,
 			  struct arena *arena, struct service_summary **ret_services,
 			  size_t *ret_count);
+
+/* Returns whether no row before services[index] has its event type. */
+bool service_is_first_of_type(const struct service_summary *services, size_t index);

@@ -86,22 +86,21 @@ static size_t character_number(const char *text, size_t offset)
 	return number;
 }
 
-static int fail_filter(const char *text, const struct filter_error *error,
-		       const struct tag_names *names, char ret_message[PROFILE_MESSAGE_SIZE])
+void selection_describe_error(const char *parameter, const char *text,
+			      const struct filter_error *error, const struct tag_names *names,
+			      char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	char known[PROFILE_MESSAGE_SIZE - FILTER_MESSAGE_SIZE - 64];
 	size_t number = character_number(text, error->offset);
 
 	if (!error->unknown_tag) {
-		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "tag_filter: %s at character %zu",
-			       error->message, number);
-		return -EINVAL;
+		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "%s: %s at character %zu",
+			       parameter, error->message, number);
+		return;
 	}
 	tag_names_print(names, known, sizeof(known));
-	(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-		       "tag_filter: %s at character %zu (known: %s)", error->message, number,
-		       known);
-	return -EINVAL;
+	(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "%s: %s at character %zu (known: %s)",
+		       parameter, error->message, number, known);
 }
 
 static int apply_filter(const struct filter *filter, struct selection *selection,
@@ -149,7 +148,8 @@ static int filter_series(const struct profile_request *request, struct tag_names
 	if (names->error < 0)
 		return names->error;
 	if (r == -EINVAL)
-		return fail_filter(request->tag_filter, &error, names, ret_message);
+		selection_describe_error("tag_filter", request->tag_filter, &error, names,
+					 ret_message);
 	if (r < 0)
 		return r;
 	return apply_filter(filter, selection, ret_message);

@@ -30,6 +30,17 @@ int selection_make(struct store_view *view, const struct profile_request *reques
 		   struct arena *arena, struct selection *ret_selection,
 		   char ret_message[PROFILE_MESSAGE_SIZE]);
 
+struct filter_error;
+struct tag_names;
+
+/*
+ * Writes the error of @parameter, whose value is @text: with the number of the character, and with
+ * the known tags of @names if the error is an unknown one.
+ */
+void selection_describe_error(const char *parameter, const char *text,
+			      const struct filter_error *error, const struct tag_names *names,
+			      char ret_message[PROFILE_MESSAGE_SIZE]);
+
 /* Returns the period that all series have; 0: they differ, or have none. */
 uint64_t selection_period(const struct selection *selection);
 

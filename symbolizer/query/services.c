@@ -134,3 +134,11 @@ int profile_list_services(struct store_view *view, uint64_t from_slot, uint64_t 
 		return r;
 	return list_counted(counted, n_counted, arena, ret_services, ret_count);
 }
+
+bool service_is_first_of_type(const struct service_summary *services, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (services[i].type == services[index].type)
+			return false;
+	return true;
+}

@@ -90,6 +90,46 @@ check_tracing() {
 	say "$count invalid ProfileTracing bodies were refused"
 }
 
+# ---- DeepFlow's Grafana plugin ---------------------------------------------------------------------------------------
+
+refused_conditions() {
+	local range='time>=1 AND time<=2' event="profile_event_type IN ('on-cpu')"
+	printf '%s\n' '' 'host' "$range" "$event" "$event OR $range" "$event AND time>=2 AND time<=1" "$event AND time>=x AND time<=2" \
+		"profile_event_type IN ('on-cpu','off-cpu') AND $range" "profile_event_type = 'on-fire' AND $range" \
+		"$event AND $range AND no_such_tag = 1" "$event AND $range; DROP TABLE samples" "$event AND $range LIMIT 1" \
+		"$event AND $range AND host IN (SELECT 1)" "$event AND $range AND host LIKE('a'" \
+		"$event AND $range AND $(printf '(%.0s' {1..3000})" "$event AND $range AND $(printf 'NOT %.0s' {1..3000})host=1"
+}
+
+refused_statements() {
+	printf '%s\n' '' 'show' 'show databases; show tables' 'show tags' 'show tag values' 'SELECT 1' 'DROP TABLE in_process' \
+		'show tags from other' 'show tag none values from in_process' \
+		'show tag host values from in_process where host' 'show tag host values from in_process limit' \
+		'show tag host values from in_process limit -1' 'show tag host values from in_process where time>=2 AND time<=1' \
+		"show tag host values from in_process where $(printf '(%.0s' {1..3000})" \
+		"show tag $(printf 'x%.0s' {1..3000}) values from in_process"
+}
+
+check_deepflow() {
+	local one
+	while IFS= read -r one; do
+		request POST /v1/query/ -d db=profile --data-urlencode "sql=$one"
+		expect_envelope "statement '${one:0:160}'" 400 INVALID_POST_DATA
+	done < <(refused_statements)
+	while IFS= read -r one; do
+		request POST /v1/profile/ProfileGrafana --data-urlencode "sql=$one"
+		expect_envelope "conditions '${one:0:160}'" 400 INVALID_POST_DATA
+	done < <(refused_conditions)
+	for one in 'sql=%' 'sql=%zz' 'sql=%00' "$(printf 'a=1&%.0s' {1..100})"; do
+		request POST /v1/profile/ProfileGrafana --data-binary "$one"
+		expect_envelope "form '${one:0:160}'" 400 INVALID_POST_DATA
+	done
+	request POST /v1/profile/ProfileGrafana -H 'X-Org-Id: 2' --data-urlencode 'sql=a'
+	expect_envelope "another organization" 400 INVALID_POST_DATA
+	request POST /v1/query/ --data-binary "@$work/large"
+	expect_envelope "a statement of 2 MiB" 413 INVALID_POST_DATA
+}
+
 # ---- all other paths ------------------------------------------------------------------------------------------------
 
 # refused WHAT STATUSES METHOD PATH [CURL_ARGUMENT...]: STATUSES is a regular expression
@@ -172,7 +212,7 @@ check_random_bodies() {
 	local i path
 	for ((i = 0; i < RANDOM_BODIES; i++)); do
 		head -c $((RANDOM % 4000 + 1)) /dev/urandom >"$work/random"
-		for path in /v1/ingest /v1/profile/ProfileTracing /v1/symbolize; do
+		for path in /v1/ingest /v1/profile/ProfileTracing /v1/profile/ProfileGrafana /v1/query/ /v1/symbolize; do
 			request POST "$path" --data-binary "@$work/random"
 			[[ $status == 4?? ]] || { cp "$work/random" "$work/random.failed"; fail "random bytes to $path: $status: $body"; }
 		done
@@ -195,6 +235,7 @@ resident_kib() { sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$server_
 make_bodies
 for ((round = 0; round < ROUNDS; round++)); do
 	check_tracing
+	check_deepflow
 	check_ingest
 	check_debuginfo
 	check_paths

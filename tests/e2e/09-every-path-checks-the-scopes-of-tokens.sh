@@ -47,6 +47,10 @@ GET    /v1/fleet                   read
 POST   /querier.v1.QuerierService/Series read
 GET    /pyroscope/render           read
 GET    /pyroscope/label-values     read
+POST   /v1/profile/ProfileGrafana  read
+POST   /v1/query/                  read
+POST   /v1/query                   read
+POST   /api/querier/v1/query/      read
 POST   /v1/symbolize               read
 POST   /v1/ingest                  ingest
 POST   /v1/profile/pprof           ingest
