@@ -129,6 +129,7 @@ static void set_store_gauges(struct api_context *context, const struct store_sta
 	metric_set(context->metrics, API_METRIC_STORE_ROWS, stats->n_rows);
 	metric_set(context->metrics, API_METRIC_STORE_STACKS, stats->n_stacks);
 	metric_set(context->metrics, API_METRIC_STORE_SERIES, stats->n_series);
+	metric_set(context->metrics, API_METRIC_STORE_REFUSED_SERIES, stats->n_refused_series);
 	metric_set(context->metrics, API_METRIC_STORE_PROCESSES, stats->n_processes);
 	metric_set(context->metrics, API_METRIC_STORE_DISK_BYTES, stats->disk_bytes);
 	metric_set(context->metrics, API_METRIC_STORE_REMOVED_BY_AGE, stats->n_days_removed_by_age);

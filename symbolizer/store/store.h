@@ -46,6 +46,7 @@ struct store_missing {
 /* Engines may leave out what they do not count, as 0, and count from their start only. */
 struct store_stats {
 	uint64_t n_too_old_batches; /* refused with STORE_TOO_OLD since the start */
+	uint64_t n_refused_series;  /* definitions since the start: too many event types */
 	/* Days that retention removed since the start. */
 	uint64_t n_days_removed_by_age, n_days_removed_by_size;
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;

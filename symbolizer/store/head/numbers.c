@@ -13,6 +13,12 @@
 #include "common/scoped.h"
 #include "symbolizer/store/head/numbers_copy.h"
 
+/* An event type by all that makes a segment of its own. */
+struct numbers_type {
+	struct hash128 name, unit;
+	uint64_t kind;
+};
+
 int numbers_new(size_t max_bytes, struct numbers **ret_numbers)
 {
 	scoped(numbers_freep) struct numbers *numbers = calloc(1, sizeof(*numbers));
@@ -25,6 +31,8 @@ int numbers_new(size_t max_bytes, struct numbers **ret_numbers)
 	    hash_table_new(sizeof(uint32_t), sizeof(void *), max_nodes, &numbers->objects) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(void *), max_nodes, &numbers->processes) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(void *), max_nodes, &numbers->series) < 0 ||
+	    hash_table_new(sizeof(struct numbers_type), 0, NUMBERS_MAX_EVENT_TYPES,
+			   &numbers->types) < 0 ||
 	    hash_table_new(sizeof(uint32_t), sizeof(struct numbers_stack), max_nodes,
 			   &numbers->stacks) < 0 ||
 	    hash_table_new(sizeof(uint64_t), sizeof(char *), max_nodes, &numbers->names) < 0)
@@ -43,6 +51,7 @@ struct numbers *numbers_free(struct numbers *numbers)
 	(void)hash_table_free(numbers->objects);
 	(void)hash_table_free(numbers->processes);
 	(void)hash_table_free(numbers->series);
+	(void)hash_table_free(numbers->types);
 	(void)hash_table_free(numbers->stacks);
 	(void)hash_table_free(numbers->names);
 	row_index_release(&numbers->tree);
@@ -88,8 +97,8 @@ const char *numbers_name(const struct numbers *numbers, uint64_t key)
 size_t numbers_bytes(const struct numbers *numbers)
 {
 	const struct hash_table *const tables[] = { numbers->objects, numbers->processes,
-						    numbers->series, numbers->stacks,
-						    numbers->names };
+						    numbers->series,  numbers->types,
+						    numbers->stacks,  numbers->names };
 	size_t bytes = sizeof(*numbers) + arena_held_bytes(numbers->arena) +
 		       row_index_bytes(&numbers->tree) +
 		       numbers->nodes.capacity * sizeof(*numbers->nodes.items);
@@ -233,6 +242,27 @@ static int learn_processes(struct numbers *numbers, const struct batch *batch,
 	return 0;
 }
 
+/* A series of a type beyond the limit becomes an empty definition, whose rows are skipped. */
+static int limit_event_types(struct numbers *numbers, struct batch_series *series)
+{
+	const struct batch_event_type *type = series->described;
+	struct numbers_type key;
+	int r;
+
+	if (!type)
+		return 0;
+	key = (struct numbers_type){ .name = hash128_of(type->name, strlen(type->name)),
+				     .unit = hash128_of(type->unit, strlen(type->unit)),
+				     .kind = type->kind };
+	r = hash_table_insert(numbers->types, &key, NULL);
+	if (r != -ENOSPC)
+		return MIN(r, 0);
+	series->described = NULL;
+	series->type = EVENT_NONE;
+	numbers->n_refused_series++;
+	return 0;
+}
+
 static int learn_series(struct numbers *numbers, const struct batch *batch,
 			struct numbers_missing *missing)
 {
@@ -251,6 +281,8 @@ static int learn_series(struct numbers *numbers, const struct batch *batch,
 			   (void **)&series);
 		if (r == 0)
 			r = copy_series(numbers->arena, definition, series);
+		if (r == 0)
+			r = limit_event_types(numbers, series);
 		if (r < 0)
 			return r;
 	}

@@ -10,10 +10,18 @@
  */
 
 #include "common/hash_table.h"
+#include "common/limits.h"
 #include "common/row_index.h"
 #include "common/vec.h"
 #include "symbolizer/store/batch.h"
 #include "symbolizer/store/store.h"
+
+/*
+ * Event types that an agent describes in one epoch. Each makes segments of its own. A batch may
+ * have as many; agents of this version describe none. The rows of series of further types are not
+ * stored.
+ */
+#define NUMBERS_MAX_EVENT_TYPES MAX_EVENT_TYPES
 
 struct numbers_node {
 	uint64_t address;
@@ -66,6 +74,8 @@ struct numbers {
 	struct hash_table *objects;   /* u32 -> struct numbers_object * */
 	struct hash_table *processes; /* u32 -> struct numbers_process * */
 	struct hash_table *series;    /* u32 -> struct batch_series * */
+	struct hash_table *types;     /* set of struct numbers_type: described event types */
+	uint64_t n_refused_series;    /* definitions with an event type beyond the limit */
 	struct hash_table *stacks;    /* u32 -> struct numbers_stack */
 	struct hash_table *names;     /* u64 key of a named frame -> const char * */
 	struct row_index tree;        /* of nodes */

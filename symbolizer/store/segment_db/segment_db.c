@@ -156,6 +156,27 @@ static int load_numbers(struct group_write *group_write)
 	return head_set_numbers_take(db->head, write->tenant, write->batch, numbers);
 }
 
+static uint64_t refused_series(const struct group_write *group_write)
+{
+	const struct segment_db_write *write = group_write->write;
+	const struct numbers *numbers =
+		head_numbers(group_write->db->head, write->tenant, write->batch);
+
+	return numbers ? numbers->n_refused_series : 0;
+}
+
+/* Learns the definitions of the batch, and counts those of series that are refused. */
+static int learn_counted(struct group_write *group_write)
+{
+	const struct segment_db_write *write = group_write->write;
+	struct segment_db *db = group_write->db;
+	const uint64_t before = refused_series(group_write);
+	int r = head_learn(db->head, write->tenant, write->batch, write->arena, write->ret_missing);
+
+	db->n_refused_series += refused_series(group_write) - before;
+	return r;
+}
+
 static int learn(struct group_write *group_write)
 {
 	struct segment_db_write *write = group_write->write;
@@ -165,14 +186,14 @@ static int learn(struct group_write *group_write)
 	group_write->is_learned = has_definitions(write->batch);
 	r = load_numbers(group_write);
 	if (r == 0)
-		r = head_learn(head, write->tenant, write->batch, write->arena, write->ret_missing);
+		r = learn_counted(group_write);
 	if (r != -ENOSPC)
 		return r;
 	head_forget(head, write->tenant, write->batch);
 	group_write->flags |= INBOX_RESETS;
 	/* Only a batch in the inbox can drop the definitions of those before. */
 	group_write->is_learned = true;
-	r = head_learn(head, write->tenant, write->batch, write->arena, write->ret_missing);
+	r = learn_counted(group_write);
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
@@ -407,6 +428,11 @@ bool segment_db_is_half_full(struct segment_db *db)
 		       segment_db_memory_bytes(db) >= db->options.max_head_bytes / 2;
 	fair_lock_give(&db->inbox_lock);
 	return is_half_full;
+}
+
+uint64_t segment_db_refused_series(const struct segment_db *db)
+{
+	return db->n_refused_series;
 }
 
 size_t segment_db_numbers_bytes(struct segment_db *db)

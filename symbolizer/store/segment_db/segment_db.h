@@ -102,6 +102,12 @@ size_t segment_db_head_bytes(struct segment_db *db);
  */
 bool segment_db_is_half_full(struct segment_db *db);
 
+/*
+ * Definitions of series since the start whose rows are not stored, because their agent describes
+ * more than NUMBERS_MAX_EVENT_TYPES event types.
+ */
+uint64_t segment_db_refused_series(const struct segment_db *db);
+
 /* Memory of the definitions of all epochs. */
 size_t segment_db_numbers_bytes(struct segment_db *db);
 

@@ -74,7 +74,8 @@ struct segment_db {
 	struct inbox_state state;
 	uint64_t generation;     /* number of the head: each has its own IDs of segments */
 	bool head_is_incomplete; /* it lacks rows of batches in the inbox */
-	segment_day oldest_day;  /* earlier days were removed; changed under both locks */
+	_Atomic uint64_t n_refused_series;
+	segment_day oldest_day; /* earlier days were removed; changed under both locks */
 };
 
 static inline int segment_db_new_head(const struct segment_db *db, struct head **ret_head)

@@ -165,6 +165,7 @@ static int operation_stats(struct store *store, struct store_stats *ret_stats)
 		.n_batches = self->n_batches,
 		.n_rows = self->n_rows,
 		.n_too_old_batches = self->n_too_old,
+		.n_refused_series = segment_db_refused_series(self->db),
 		.n_days_removed_by_age = self->n_removed_by_age,
 		.n_days_removed_by_size = self->n_removed_by_size,
 	};

@@ -14,7 +14,7 @@
 	 SEGMENT_SET(SEGMENT_OBJECT) | SEGMENT_SET(SEGMENT_PATH) | SEGMENT_SET(SEGMENT_PROCESS) |  \
 	 SEGMENT_SET(SEGMENT_SERIES))
 
-/* Event types are identified by their names. */
+/* Event types are identified by their names. Known ones are few, and always have room. */
 static int find_event(struct segment_view *view, string_id name, string_id unit, uint64_t kind,
 		      uint32_t *ret_index)
 {
@@ -28,7 +28,8 @@ static int find_event(struct segment_view *view, string_id name, string_id unit,
 			return 0;
 		}
 	}
-	if (kind == 0 || kind >= EVENT_VALUE_KIND_END || view->events.count >= VIEW_MAX_EVENT_TYPES)
+	if (kind == 0 || kind >= EVENT_VALUE_KIND_END ||
+	    (!known && view->events.count >= VIEW_MAX_EVENT_TYPES))
 		return -EBADMSG;
 	*ret_index = (uint32_t)view->events.count;
 	if (known)

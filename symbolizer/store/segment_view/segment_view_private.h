@@ -8,7 +8,7 @@
 #include "symbolizer/store/segment_view/segment_view.h"
 #include "symbolizer/store/segment_view/tuple_table.h"
 
-/* Most event types of all parts, as in a store. A part with one more is damaged. */
+/* Most event types of all parts. A part with one more, which is not in the table, is damaged. */
 #define VIEW_MAX_EVENT_TYPES 1024
 
 /* A list of labels, or of paths, with more items is damaged. */

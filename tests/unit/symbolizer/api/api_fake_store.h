@@ -481,7 +481,9 @@ static inline int fake_check(struct store *store)
 
 static inline int fake_stats(struct store *store, struct store_stats *ret_stats)
 {
-	*ret_stats = (struct store_stats){ .n_rows = 4, .n_series = 3, .disk_bytes = 12345 };
+	*ret_stats = (struct store_stats){
+		.n_rows = 4, .n_series = 3, .n_refused_series = 7, .disk_bytes = 12345
+	};
 	return container_of(store, struct fake_store, store)->error;
 }
 

@@ -71,6 +71,7 @@ static void metrics_are_in_the_text_format_of_prometheus(void **state)
 		"hearth_symbolizer_ingest_batches_total{outcome=\"bad\"} 0\n",
 		"hearth_symbolizer_store_rows 4\n",
 		"hearth_symbolizer_store_disk_bytes 12345\n",
+		"hearth_symbolizer_store_series_refused_total 7\n",
 		"hearth_symbolizer_http_open_connections 7\n",
 		"http_requests_total{route=\"/v1/ingest\",method=\"POST\",class=\"2xx\"} 1\n",
 	};

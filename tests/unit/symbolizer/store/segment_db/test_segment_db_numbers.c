@@ -38,6 +38,62 @@ static void a_batch_in_the_inbox_uses_numbers_of_flushed_batches(void **state)
 	(void)segment_db_free(db);
 }
 
+enum { TYPES_PER_BATCH = 100 };
+
+/* A batch with a row of each of @count event types, from type@first on, and one of on-cpu. */
+static struct batch_builder *batch_of_types(uint64_t sequence, unsigned int first,
+					    unsigned int count)
+{
+	struct batch_builder *builder =
+		batch_builder_new(1, EPOCH, sequence, NOON - 5 * SECOND, NOON);
+
+	batch_builder_use_format_2(builder);
+	define_all(builder);
+	for (unsigned int i = 0; i < count; i++) {
+		struct batch_event_type type = { .unit = "events", .kind = EVENT_VALUE_SUM };
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "type%u", first + i);
+		type.name = name;
+		batch_builder_described_series(builder, 10 + first + i, 1, 4711, &type);
+		batch_builder_row(builder, 10 + first + i, 0, NOON - 4 * SECOND, 1);
+	}
+	batch_builder_row(builder, 1, 0, NOON - 3 * SECOND, 1);
+	return builder;
+}
+
+static int64_t count_types(const char *folder)
+{
+	return query_number(folder, "segments-2026-01-01.db",
+			    "SELECT count(DISTINCT event) FROM segment WHERE event LIKE 'type%'");
+}
+
+static void ever_new_event_types_of_an_agent_are_not_stored(void **state)
+{
+	struct segment_db *db = open_db(*state);
+
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(write_batch(db, batch_of_types(1 + i, i * TYPES_PER_BATCH,
+								TYPES_PER_BATCH)),
+				 STORE_STORED);
+	assert_int_equal(segment_db_refused_series(db), 4 * TYPES_PER_BATCH - 256);
+	/* The head, the inbox and the flush agree. */
+	db = restart(db, *state);
+	assert_int_equal(segment_db_refused_series(db), 0);
+	assert_ok(segment_db_flush(db, NOON));
+	assert_int_equal(count_types(*state), 256);
+	assert_int_equal(total(db).n_rows, 256 + 4);
+	/* Types that the agent has already, and known ones, are stored. */
+	db = restart(db, *state);
+	assert_int_equal(write_batch(db, batch_of_types(5, 0, TYPES_PER_BATCH)), STORE_STORED);
+	assert_int_equal(segment_db_refused_series(db), 0);
+	assert_int_equal(write_batch(db, batch_of_types(6, 1000, 1)), STORE_STORED);
+	assert_int_equal(segment_db_refused_series(db), 1);
+	assert_ok(segment_db_flush(db, NOON));
+	assert_int_equal(total(db).n_rows, 256 + 4 + TYPES_PER_BATCH + 1 + 1);
+	(void)segment_db_free(db);
+}
+
 static void a_batch_of_definitions_alone_is_kept(void **state)
 {
 	struct batch_builder *builder = batch_builder_new(1, EPOCH, 1, NOON - 5 * SECOND, NOON);
@@ -178,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(numbers_of_flushed_batches_are_known_after_a_restart),
 		in_folder(a_batch_in_the_inbox_uses_numbers_of_flushed_batches),
+		in_folder(ever_new_event_types_of_an_agent_are_not_stored),
 		in_folder(a_batch_of_definitions_alone_is_kept),
 		in_folder(many_chunks_of_an_epoch_become_one),
 		in_folder(numbers_of_evicted_agents_are_read_again),

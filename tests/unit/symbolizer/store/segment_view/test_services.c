@@ -123,6 +123,64 @@ static void each_service_and_event_type_is_listed(void **state)
 	vec_release(&model);
 }
 
+static uint64_t text(struct segment_builder *builder, const char *name)
+{
+	uint64_t row;
+
+	assert_ok(segment_builder_text(builder, name, strlen(name), &row));
+	return row;
+}
+
+static uint64_t add(struct segment_builder *builder, enum segment_table table,
+		    const uint64_t *values)
+{
+	uint64_t row;
+
+	assert_ok(segment_builder_add(builder, table, values, &row));
+	return row;
+}
+
+/* A part with one sample of this event type. */
+static void add_event(struct view_test *test, const char *event)
+{
+	scoped(segment_builder_freep) struct segment_builder *builder = NULL;
+	struct segment segment;
+	uint64_t process, series;
+
+	assert_ok(segment_builder_new(&builder));
+	add(builder, SEGMENT_HEAD,
+	    (uint64_t[]){ SEGMENT_SAMPLES, text(builder, "tenant1"), text(builder, "web"),
+			  text(builder, event), text(builder, "ns"), EVENT_VALUE_TIME });
+	add(builder, SEGMENT_HOST, (uint64_t[]){ text(builder, "agent"), 0, 0 });
+	process = add(builder, SEGMENT_PROCESS, (uint64_t[]){ 0, 1, 1, 1, 0, 0, 0, 0, 0, 0 });
+	series = 1 + add(builder, SEGMENT_SERIES, (uint64_t[]){ process, 1, 0, 0, 1, 0 });
+	add(builder, SEGMENT_ROW, (uint64_t[]){ series, FIRST_SLOT, 0, 1 });
+	assert_ok(segment_builder_finish(builder, test->arena, &segment));
+	view_add_segment(
+		test, &segment,
+		&(struct segment_part){ .first_slot = FIRST_SLOT, .end_slot = FIRST_SLOT + 1 });
+}
+
+static void known_event_types_have_room_beside_many_others(void **state)
+{
+	enum { MOST_TYPES = 1024 };
+	struct view_test *test = *state;
+	struct store_active_service *services;
+	size_t count;
+
+	for (unsigned int i = 0; i < MOST_TYPES + 1; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "type%u", i);
+		add_event(test, name);
+	}
+	add_event(test, "on-cpu");
+	services = find_services(test, (uint64_t[]){ FIRST_SLOT, FIRST_SLOT + 1 }, &count);
+	assert_int_equal(count, MOST_TYPES + 1);
+	assert_int_equal(segment_view_damaged(test->view), 1);
+	assert_int_equal(services[MOST_TYPES].type, EVENT_ON_CPU);
+}
+
 static void removed_samples_are_counted_by_their_rollup(void **state)
 {
 	scoped(segment_builder_freep) struct segment_builder *builder = NULL;
@@ -151,6 +209,7 @@ int main(void)
 		VIEW_TEST(those_of_segments_of_format_1_too),
 		VIEW_TEST(those_of_segments_in_memory_too),
 		VIEW_TEST(each_service_and_event_type_is_listed),
+		VIEW_TEST(known_event_types_have_room_beside_many_others),
 		VIEW_TEST(removed_samples_are_counted_by_their_rollup),
 	};
 
