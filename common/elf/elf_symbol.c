@@ -68,3 +68,67 @@ int elf_symbols_find(const struct elf_file *elf, struct elf_symbol *symbols, siz
 		return r;
 	return find_in_section(elf, ".symtab", symbols, n_symbols);
 }
+
+static uint32_t word_at(const struct bytes *table, uint64_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, table->data + offset, sizeof(word));
+	return word;
+}
+
+/* The hash function of .gnu.hash. */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	return hash;
+}
+
+/*
+ * The section: number of buckets, index of the first symbol in the table, number of words of the
+ * filter, shift; the filter; for each bucket the index of its first symbol; for each symbol its
+ * hash, with bit 0 set in the last one of a bucket.
+ */
+static bool has_hash(const struct bytes *table, uint32_t hash)
+{
+	uint32_t head[4], first;
+	uint64_t buckets_at, hashes_at, filter;
+
+	if (table->size < sizeof(head))
+		return false;
+	memcpy(head, table->data, sizeof(head));
+	buckets_at = sizeof(head) + (uint64_t)head[2] * sizeof(filter);
+	hashes_at = buckets_at + (uint64_t)head[0] * sizeof(first);
+	if (head[0] == 0 || head[2] == 0 || hashes_at > table->size)
+		return false;
+	memcpy(&filter, table->data + sizeof(head) + hash / 64 % head[2] * sizeof(filter),
+	       sizeof(filter));
+	if (!(filter >> (hash % 64) & filter >> ((hash >> (head[3] & 31)) % 64) & 1))
+		return false;
+	first = word_at(table, buckets_at + hash % head[0] * sizeof(first));
+	if (first < head[1])
+		return false;
+	for (uint64_t at = hashes_at + (uint64_t)(first - head[1]) * sizeof(first);
+	     at + sizeof(first) <= table->size; at += sizeof(first)) {
+		if ((word_at(table, at) | 1) == (hash | 1))
+			return true;
+		if (word_at(table, at) & 1)
+			return false;
+	}
+	return false;
+}
+
+int elf_symbol_is_exported(const struct elf_file *elf, const char *name)
+{
+	scoped(bytes_release) struct bytes table = BYTES_INIT(MAX_TABLE_BYTES);
+	const struct elf_section *section = elf_file_section(elf, ".gnu.hash");
+	int r;
+
+	if (!section || section->type == SHT_NOBITS)
+		return 0;
+	r = elf_file_read_section(elf, section, &table);
+	return r < 0 ? r : has_hash(&table, hash_of(name));
+}

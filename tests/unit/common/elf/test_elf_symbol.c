@@ -45,10 +45,50 @@ static void defined_symbols_are_found(void **state)
 	}
 }
 
+/* The C library that this test has mapped. */
+static void open_libc(int *ret_fd)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+
+	*ret_fd = -1;
+	assert_non_null(maps);
+	while (*ret_fd < 0 && fgets(line, sizeof(line), maps)) {
+		char *path = strchr(line, '/');
+
+		if (!path || (!strstr(path, "/libc.so") && !strstr(path, "/libc-")))
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	(void)fclose(maps);
+	if (*ret_fd < 0)
+		skip();
+}
+
+static void exported_symbols_are_found_by_their_hash(void **state)
+{
+	static const char *const exported[] = { "fopen",   "malloc",         "qsort",
+						"environ", "pthread_create", "printf" };
+	static const char *const others[] = { "fope", "fopen2", "_PyRuntime",
+					      "",     "main",   "no_such_function" };
+	scoped_fd int fd = -1;
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+
+	(void)state;
+	open_libc(&fd);
+	assert_ok(elf_file_open(fd, &elf));
+	for (size_t i = 0; i < ARRAY_SIZE(exported); i++)
+		assert_int_equal(elf_symbol_is_exported(elf, exported[i]), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_int_equal(elf_symbol_is_exported(elf, others[i]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defined_symbols_are_found),
+		cmocka_unit_test(exported_symbols_are_found_by_their_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
