@@ -16,7 +16,10 @@ struct interpreter_facts {
 	uint32_t version; /* major << 8 | minor */
 	uint64_t runtime_addr;
 	union {
-		struct abi_code_range loop[ABI_LOOP_PARTS];
+		struct {
+			struct abi_code_range loop[ABI_LOOP_PARTS];
+			struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];
+		};
 		/* HotSpot: ELF addresses (agent/interpreter/hotspot/hotspot_layout.h) */
 		uint32_t symbols[INTERPRETER_SYMBOLS];
 	};

@@ -86,6 +86,7 @@ static void publish_interpreter(struct mapping_publisher *publisher, struct exec
 		return;
 	}
 	memcpy(entry.loop, facts->loop, sizeof(entry.loop));
+	memcpy(entry.unlinked, facts->unlinked, sizeof(entry.unlinked));
 	entry.python = layout->walk;
 	if (bpf_programs_put_interpreter(publisher->programs, publisher->last_interpreter + 1U,
 					 &entry) == 0)

@@ -33,6 +33,14 @@ struct abi_code_range {
 	__u64 start, end; /* ELF addresses */
 };
 
+/* A range within 2 GiB of the beginning of the loop. */
+struct abi_code_piece {
+	__s32 start; /* from there, in bytes */
+	__u32 bytes; /* 0: unused */
+};
+
+#define ABI_UNLINKED_PIECES 16
+
 /*
  * Where a thread's frames are, in CPython 3.11:
  *
@@ -48,6 +56,10 @@ struct abi_code_range {
  * another local variable of the loop. 3.13 has no cframes: thread -> frame -> ... -> shim -> frames
  * of the call before.
  *
+ * In 3.8 to 3.10 each function has its own call of the loop: thread -> frame -> previous frame ->
+ * ... The thread has no number but pthread_self(). At its beginning and at its end a call of the
+ * loop executes some instructions while its frame is not in that list.
+ *
  * Offsets are in bytes. Those of a frame must be multiples of 8, except frame_entry.
  */
 struct abi_python_layout {
@@ -57,24 +69,27 @@ struct abi_python_layout {
 	__u16 interpreter_next;
 	__u16 interpreter_threads;
 	__u16 thread_next;
-	__u16 thread_native_id; /* gettid() of the thread, in its PID namespace */
-	__u16 thread_cframe;    /* without cframes: the innermost frame */
+	/* gettid() of the thread, in its PID namespace; before 3.11 pthread_self() */
+	__u16 thread_native_id;
+	__u16 thread_cframe; /* without cframes: the innermost frame */
 	__u16 has_cframes;
 	__u16 cframe_frame;
 	__u16 cframe_previous;
 	__u16 frame_code; /* the lowest bits of the pointer there may be flags (3.14) */
 	__u16 frame_previous;
-	__u16 frame_instruction; /* the instruction that the frame executes */
+	/* the instruction that the frame executes; before 3.11 its index, or -1 */
+	__u16 frame_instruction;
 	/* a byte; from frame_entry_value on, the frame is the outermost one of its call */
 	__u16 frame_entry;
 	__u16 frame_entry_value;
 	__u16 frame_entry_is_shim; /* that frame has no function (3.12 and later) */
 	__u16 frame_bytes;         /* at most ABI_PYTHON_FRAME_BYTES; contains all of the above */
 	__u16 code_bytecode;       /* the first instruction */
-	__u16 zero[2];
+	__u16 index_bytes;         /* before 3.11: bytes for each unit of the index; else 0 */
+	__u16 zero;
 };
 
-#define ABI_PYTHON_FRAME_BYTES 80
+#define ABI_PYTHON_FRAME_BYTES 112
 
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
@@ -82,6 +97,8 @@ struct abi_interpreter {
 	__u64 runtime_addr; /* ELF address of the runtime's state: _PyRuntime */
 	struct abi_code_range loop[ABI_LOOP_PARTS]; /* the first one begins with the function */
 	struct abi_python_layout python;
+	/* before 3.11: code of the loop that runs while its frame is not in the list */
+	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];
 };
 
-_Static_assert(sizeof(struct abi_interpreter) == 88, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_interpreter) == 216, "part of the BPF/userspace ABI");

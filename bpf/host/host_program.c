@@ -48,6 +48,7 @@ static void fill_task(struct program_run *program, const struct host_unwind_proc
 	program->memory = (struct mm_struct){ .start_code = 1 };
 	program->thread_pid = (struct pid){ .numbers = { { .nr = (int)process->tid } } };
 	*task = (struct task_struct){
+		.thread = { .fsbase = process->thread_pointer },
 		.thread_pid = &program->thread_pid,
 		.pid = (int)process->tid,
 		.tgid = (int)process->pid,

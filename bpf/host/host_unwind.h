@@ -67,6 +67,7 @@ struct host_unwind_tables {
 struct host_unwind_process {
 	uint32_t pid;
 	uint32_t tid;
+	uint64_t thread_pointer; /* x86-64: fs */
 	uint32_t exec_count;
 	uint64_t start_time_ns;          /* CLOCK_BOOTTIME */
 	const struct abi_process *entry; /* NULL: the process is unknown */

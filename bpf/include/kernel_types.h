@@ -167,7 +167,13 @@ struct pid {
 	struct upid numbers[1];
 };
 
+/* arch/x86/include/asm/processor.h */
+struct thread_struct {
+	unsigned long fsbase; /* x86-64: the thread pointer of user mode */
+};
+
 struct task_struct {
+	struct thread_struct thread;
 	struct pid *thread_pid;
 	struct css_set *cgroups; /* with CONFIG_CGROUPS */
 	struct task_group *sched_task_group;

@@ -12,6 +12,8 @@
  * The cframes of a thread are in the stack frames of its calls of the loop, and so are the shims of
  * 3.13. A call that has begun and not yet linked its cframe, or that is about to return and has
  * unlinked it, therefore has no cframe below the end of its stack frame, and gets no Python frames.
+ * Frames of versions before 3.11 are on the heap: there the address of the instruction shows
+ * whether the frame of the call is linked.
  *
  * The thread may be interrupted anywhere, but it changes each pointer with one instruction, after
  * it has written the object to which the pointer leads.
@@ -79,7 +81,8 @@ static __always_inline void begin_with_current_thread(struct sample *sample,
 	walk->is_listed = false;
 	walk->n_threads = 0;
 	walk->vm = 0;
-	walk->tid = tid_in_namespace(current_task());
+	walk->thread_id = interpreter->python.index_bytes ? pthread_of(current_task())
+							  : tid_in_namespace(current_task());
 	walk->thread = 0;
 	if (interpreter->python.runtime_current_thread)
 		(void)read_pointer(runtime + interpreter->python.runtime_current_thread,
@@ -144,7 +147,7 @@ static __always_inline void look_at_thread(struct sample *sample,
 		return;
 	}
 	if (read_pointer(walk->thread + layout->thread_native_id, &native_id) &&
-	    native_id == walk->tid) {
+	    native_id == walk->thread_id) {
 		if (!read_pointer(walk->thread + layout->thread_cframe, &walk->cframe)) {
 			lose_python(sample, ABI_COUNTER_PYTHON_UNREADABLE);
 			return;
@@ -213,6 +216,25 @@ static __always_inline void end_call(struct sample *sample, __u64 previous)
 	begin_call(sample);
 }
 
+/*
+ * Whether the sampled call of the loop has not linked its frame, or has unlinked it (before 3.11).
+ * Computes without branches, which the verifier would follow one by one.
+ */
+static __always_inline bool is_unlinked(const struct interpreter_walk *walk,
+					const struct abi_interpreter *interpreter)
+{
+	__u32 offset = (__u32)(walk->loop.address - interpreter->loop[0].start);
+	__u64 below = 0;
+
+	for (__u32 i = 0; i < ABI_UNLINKED_PIECES; i++) {
+		const struct abi_code_piece *piece = &interpreter->unlinked[i];
+
+		/* Negative if the offset is in the piece. */
+		below |= (__u64)(__u32)(offset - (__u32)piece->start) - piece->bytes;
+	}
+	return below >> 63;
+}
+
 /* Adds walk->frame and goes to its caller. Returns false if the record is full. */
 static __always_inline bool add_python_frame(struct sample *sample,
 					     const struct abi_interpreter *interpreter)
@@ -234,7 +256,13 @@ static __always_inline bool add_python_frame(struct sample *sample,
 	instruction = word_at(walk, layout->frame_instruction);
 	bytecode = code + layout->code_bytecode;
 	is_entry = byte_at(walk, layout->frame_entry) >= layout->frame_entry_value;
-	if (is_entry && !layout->has_cframes) {
+	if (layout->index_bytes) {
+		/* The index of a function that has not begun is -1. */
+		instruction = (__s32)instruction < 0 ? 0 : (__u32)instruction * layout->index_bytes;
+		bytecode = 0;
+		is_entry = false;
+		walk->is_done = true;
+	} else if (is_entry && !layout->has_cframes) {
 		end_call(sample, word_at(walk, layout->frame_previous));
 		return true;
 	}
@@ -272,7 +300,7 @@ static __always_inline bool python_walk_step(struct sample *sample)
 		look_at_thread(sample, interpreter);
 		return true;
 	}
-	if (walk->is_done)
+	if (walk->is_done || (interpreter->python.index_bytes && is_unlinked(walk, interpreter)))
 		return end_python_walk(sample);
 	if (walk->frame != 0)
 		return add_python_frame(sample, interpreter);

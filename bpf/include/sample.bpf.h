@@ -40,9 +40,9 @@ struct interpreter_walk {
 	bool is_lost;      /* no more frames of byte code are added to this stack */
 	bool is_done;      /* all frames of this call were added */
 	bool is_listed;    /* `thread` is an element of the list of threads */
-	__u32 tid;         /* in the namespace of the thread */
 	__u32 n_threads;   /* that were compared */
 	__u32 n_frames;
+	__u64 thread_id; /* as the interpreter knows the sampled thread */
 	__u64 vm, thread;
 	__u64 cframe, frame; /* the next ones; 0: none */
 	/* the call of the loop whose frames are added: its frame, and the end of its stack frame */
@@ -54,7 +54,7 @@ struct interpreter_walk {
 	__u64 call_frame;
 	__u64 call_hash;
 	__u32 call_n_frames;
-	__u64 words[ABI_PYTHON_FRAME_BYTES / sizeof(__u64) + 6]; /* a power of two */
+	__u64 words[ABI_PYTHON_FRAME_BYTES / sizeof(__u64) + 2]; /* a power of two */
 };
 
 struct sample {

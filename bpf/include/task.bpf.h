@@ -66,6 +66,16 @@ static __always_inline __u32 tid_in_namespace(struct task_struct *task)
 				      level * bpf_core_type_size(struct upid));
 	return (__u32)tid;
 }
+
+/* pthread_self() of the thread. Only of x86-64: on arm64 it depends on the C library. */
+static __always_inline __u64 pthread_of(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return kernel_read(task, thread.fsbase);
+#else
+	return 0;
+#endif
+}
 #endif
 
 /* Bits TASK_... of the state. The verifier must know @task as a pointer to a task (BTF). */

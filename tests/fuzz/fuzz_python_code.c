@@ -29,14 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	for (uint32_t minor = 11; minor <= 14; minor++) {
+	for (uint32_t minor = 8; minor <= 14; minor++) {
 		const struct python_memory reader = {
 			.layout = &python_layout_of(3 << 8 | minor)->code,
 			.read = read_memory,
 			.arg = &memory,
 		};
 
-		if (data[0] % 4 == minor - 11 &&
+		if (data[0] % 7 == minor - 8 &&
 		    python_code_read(&reader, 0, 0, &code, content) == 1)
 			assert(python_code_content_bytes(&code) <= sizeof(content));
 	}

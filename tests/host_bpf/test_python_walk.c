@@ -10,7 +10,8 @@
 #include "agent/interpreter/python/python_layout.h"
 #include "tests/host_bpf/made_up_stack.h"
 
-#define TID 4711
+#define TID     4711
+#define PTHREAD UINT64_C(0x7f1234567740)
 
 /* Indexes of words of the stack: records of frame pointers, objects in the two loops' frames. */
 enum {
@@ -157,6 +158,25 @@ static void set_up_shims(struct python *python, uint32_t version)
 	put_frame(python, OUTER, at_word(B_LOCAL), false);
 	put_frame(python, B_LOCAL, 0, true);
 	put_thread(python, THREAD, TID, at_word(INNER), 0);
+}
+
+static void put_old_frame(struct python *python, size_t frame, uint64_t previous)
+{
+	const struct abi_python_layout *layout = python->layout;
+
+	put(python, frame, layout->frame_code, code_of(frame));
+	put(python, frame, layout->frame_previous, previous);
+	put(python, frame, layout->frame_instruction, 2 * frame / layout->index_bytes);
+}
+
+/* Frames as before 3.11: each loop executes one function; OUTER is not there. */
+static void set_up_old(struct python *python, uint32_t version)
+{
+	set_up(python, version);
+	python->process->input.process.thread_pointer = PTHREAD;
+	put_old_frame(python, INNER, at_word(MIDDLE));
+	put_old_frame(python, MIDDLE, 0);
+	put_thread(python, THREAD, PTHREAD, at_word(INNER), 0);
 }
 
 static void tear_down(struct python *python)
@@ -317,6 +337,124 @@ static void cycles_end_with_a_counted_cut(void **state)
 	tear_down(&python);
 }
 
+static const uint64_t old_frames[] = { 1, INNER, 0, 2, MIDDLE, 0, 3 };
+
+static void each_call_of_the_loop_has_one_function_before_3_11(void **state)
+{
+	static const uint32_t versions[] = { 0x0308, 0x0309, 0x030a };
+	struct python python;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		set_up_old(&python, versions[i]);
+		expect_walk(&python, old_frames, ARRAY_SIZE(old_frames));
+		assert_int_equal(python.process->output.counters[ABI_COUNTER_PYTHON_FRAMES], 2);
+		/* A function that has not begun is at its first instruction. */
+		put(&python, INNER, python.layout->frame_instruction, UINT32_MAX);
+		host_unwind_x86(&python.process->input, &python.process->output);
+		assert_int_equal(python.process->output.frames[1].kind, FRAME_PYTHON);
+		assert_int_equal(python.process->output.frames[1].executable, 0);
+		tear_down(&python);
+	}
+}
+
+/* The sampled function is the loop A, at @offset. */
+static void put_leaf_in_loop(struct python *python, uint64_t offset)
+{
+	struct host_unwind_registers *registers = &python->process->input.registers;
+
+	registers->pc = CODE_START + offset;
+	registers->general[6] = at_word(A_RECORD);
+	registers->general[7] = at_word(A_RECORD - 2);
+}
+
+static void a_call_that_has_not_linked_its_frame_has_no_function(void **state)
+{
+	static const uint64_t linked[] = { INNER, 0, 2, MIDDLE, 0, 3 };
+	static const uint64_t unlinked[] = { 0, 2, MIDDLE, 0, 3 };
+	static const struct {
+		uint64_t offset;
+		bool is_linked;
+	} cases[] = { { 0, false },   { 5, false },  { 6, true },  { 39, true },
+		      { 40, false },  { 49, false }, { 50, true }, { 99, true },
+		      { 100, false }, { 101, true }, { 255, true } };
+	struct python python;
+
+	(void)state;
+	set_up_old(&python, 0x0309);
+	python.interpreters[1].unlinked[0] = (struct abi_code_piece){ .start = 0, .bytes = 6 };
+	python.interpreters[1].unlinked[1] = (struct abi_code_piece){ .start = 40, .bytes = 10 };
+	python.interpreters[1].unlinked[ABI_UNLINKED_PIECES - 1] =
+		(struct abi_code_piece){ .start = 100, .bytes = 1 };
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		put_leaf_in_loop(&python, cases[i].offset);
+		if (cases[i].is_linked) {
+			put_thread(&python, THREAD, PTHREAD, at_word(INNER), 0);
+			expect_walk(&python, linked, ARRAY_SIZE(linked));
+		} else {
+			put_thread(&python, THREAD, PTHREAD, at_word(MIDDLE), 0);
+			expect_walk(&python, unlinked, ARRAY_SIZE(unlinked));
+		}
+	}
+	tear_down(&python);
+}
+
+/* The part of the loop that the compiler moved away may be before the function. */
+static void unlinked_code_may_be_before_the_loop(void **state)
+{
+	static const uint64_t frames[] = { 0, 2, MIDDLE, 8, 3 };
+	struct abi_interpreter *interpreter;
+	struct python python;
+
+	(void)state;
+	set_up_old(&python, 0x0309);
+	interpreter = &python.interpreters[1];
+	interpreter->loop[1] = interpreter->loop[0];
+	interpreter->loop[0].start += UINT64_C(8) * FUNCTION_BYTES;
+	interpreter->loop[0].end += UINT64_C(8) * FUNCTION_BYTES;
+	interpreter->unlinked[0] =
+		(struct abi_code_piece){ .start = -8 * FUNCTION_BYTES, .bytes = 6 };
+	put_leaf_in_loop(&python, 5);
+	put_thread(&python, THREAD, PTHREAD, at_word(MIDDLE), 0);
+	expect_walk(&python, frames, ARRAY_SIZE(frames));
+	tear_down(&python);
+}
+
+static void the_thread_is_found_by_its_pointer_before_3_11(void **state)
+{
+	struct python python;
+
+	(void)state;
+	set_up_old(&python, 0x0309);
+	put(&python, VM, 16, at_word(OTHER_THREAD));
+	put_thread(&python, OTHER_THREAD, PTHREAD + 0x1000, at_word(MIDDLE), at_word(THREAD));
+	put(&python, RUNTIME, python.layout->runtime_current_thread, at_word(OTHER_THREAD));
+	expect_walk(&python, old_frames, ARRAY_SIZE(old_frames));
+	put_thread(&python, THREAD, TID, at_word(INNER), 0);
+	expect_walk(&python, native_frames, ARRAY_SIZE(native_frames));
+	assert_int_equal(python.process->output.counters[ABI_COUNTER_PYTHON_NO_THREAD], 1);
+	tear_down(&python);
+}
+
+static void native_frames_remain_where_the_list_of_frames_ends(void **state)
+{
+	static const uint64_t with_inner[] = { 1, INNER, 0, 2, 0, 3 };
+	struct python python;
+
+	(void)state;
+	set_up_old(&python, 0x030a);
+	put_old_frame(&python, INNER, 0);
+	expect_walk(&python, with_inner, ARRAY_SIZE(with_inner));
+	put_old_frame(&python, INNER, 4096);
+	expect_walk(&python, with_inner, ARRAY_SIZE(with_inner));
+	assert_int_equal(python.process->output.counters[ABI_COUNTER_PYTHON_UNREADABLE], 1);
+	/* A cycle: each call of the loop has one function nevertheless. */
+	put_old_frame(&python, INNER, at_word(INNER));
+	host_unwind_x86(&python.process->input, &python.process->output);
+	assert_int_equal(python.process->output.header.n_user_frames, ARRAY_SIZE(old_frames));
+	tear_down(&python);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +465,11 @@ int main(void)
 		cmocka_unit_test(native_frames_remain_without_a_thread),
 		cmocka_unit_test(native_frames_remain_if_the_memory_cannot_be_read),
 		cmocka_unit_test(cycles_end_with_a_counted_cut),
+		cmocka_unit_test(each_call_of_the_loop_has_one_function_before_3_11),
+		cmocka_unit_test(a_call_that_has_not_linked_its_frame_has_no_function),
+		cmocka_unit_test(unlinked_code_may_be_before_the_loop),
+		cmocka_unit_test(the_thread_is_found_by_its_pointer_before_3_11),
+		cmocka_unit_test(native_frames_remain_where_the_list_of_frames_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

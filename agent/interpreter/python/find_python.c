@@ -3,15 +3,31 @@
 
 #include "agent/interpreter/python/loop_parts.h"
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/python/unlinked_code.h"
 #include "agent/unwind/file/elf_code.h"
 #include "common/elf/elf_symbol.h"
 #include "common/file.h"
 
-/* The section of _PyRuntime. Only CPython has it, so that no other file's symbols are read. */
+/*
+ * The state of the runtime, and its section from 3.10 on. Other files have neither, so that their
+ * symbols are not read.
+ */
+#define RUNTIME         "_PyRuntime"
 #define RUNTIME_SECTION ".PyRuntime"
 
 /* 3.13 */
 #define FIRST_FREE_THREADED 0x030d
+
+/* The symbols that are needed, and others of which the first version that has them is known. */
+enum {
+	SYMBOL_RUNTIME,
+	SYMBOL_LOOP,
+	SYMBOL_VERSION, /* 3.11 */
+	SYMBOL_3_10,
+	SYMBOL_3_9,
+	SYMBOL_3_8,
+	N_SYMBOLS,
+};
 
 /* Reads Py_Version: 0x030b02f0 is 3.11.2. Returns 0x030b, 0 if it cannot be read. */
 static uint32_t read_version(const struct elf_file *elf, uint64_t vaddr)
@@ -45,33 +61,60 @@ static bool is_free_threaded(const struct elf_file *elf, const struct interprete
 	return memcmp(head, "xdebugpy", sizeof(head[0])) == 0 && head[2] != 0;
 }
 
-int find_python(const struct elf_file *elf, struct interpreter_facts *ret_facts)
+static uint32_t version_of(const struct elf_file *elf, const struct elf_symbol *symbols)
 {
-	struct elf_symbol symbols[] = {
-		{ .name = "_PyRuntime" },
-		{ .name = "_PyEval_EvalFrameDefault" },
-		{ .name = "Py_Version" },
-	};
-	struct interpreter_facts facts = { .runtime = INTERPRETER_PYTHON };
+	if (symbols[SYMBOL_VERSION].vaddr)
+		return read_version(elf, symbols[SYMBOL_VERSION].vaddr);
+	if (symbols[SYMBOL_3_10].vaddr)
+		return 0x030a;
+	if (symbols[SYMBOL_3_9].vaddr)
+		return 0x0309;
+	return symbols[SYMBOL_3_8].vaddr ? 0x0308 : 0;
+}
+
+/* 1; 0: the code of the loop is not understood; or a negative errno. */
+static int find_loop(const struct elf_file *elf, const struct elf_symbol *symbol, bool links_frames,
+		     struct interpreter_facts *facts)
+{
 	int r;
 
-	if (!elf_file_section(elf, RUNTIME_SECTION))
+	if (symbol->size > UINT64_MAX - symbol->vaddr)
 		return 0;
+	facts->loop[0].start = symbol->vaddr;
+	facts->loop[0].end = symbol->vaddr + symbol->size;
+	r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
+	if (r < 0 || !links_frames)
+		return r < 0 ? r : 1;
+	return unlinked_code_find(elf, facts->version, facts->loop, facts->unlinked);
+}
+
+int find_python(const struct elf_file *elf, struct interpreter_facts *ret_facts)
+{
+	struct elf_symbol symbols[N_SYMBOLS] = {
+		[SYMBOL_RUNTIME] = { .name = RUNTIME },
+		[SYMBOL_LOOP] = { .name = "_PyEval_EvalFrameDefault" },
+		[SYMBOL_VERSION] = { .name = "Py_Version" },
+		[SYMBOL_3_10] = { .name = "Py_NewRef" },
+		[SYMBOL_3_9] = { .name = "PyObject_CallNoArgs" },
+		[SYMBOL_3_8] = { .name = "PyCode_NewWithPosOnlyArgs" },
+	};
+	struct interpreter_facts facts = { .runtime = INTERPRETER_PYTHON };
+	const struct python_layout *layout;
+	int r = elf_file_section(elf, RUNTIME_SECTION) ? 1 : elf_symbol_is_exported(elf, RUNTIME);
+
+	if (r <= 0)
+		return r;
 	r = elf_symbols_find(elf, symbols, ARRAY_SIZE(symbols));
 	if (r < 0)
 		return r;
-	facts.version = read_version(elf, symbols[2].vaddr);
-	if (symbols[0].vaddr == 0 || symbols[1].vaddr == 0 ||
-	    symbols[1].size > UINT64_MAX - symbols[1].vaddr || !python_layout_of(facts.version))
+	facts.version = version_of(elf, symbols);
+	facts.runtime_addr = symbols[SYMBOL_RUNTIME].vaddr;
+	layout = python_layout_of(facts.version);
+	if (!layout || facts.runtime_addr == 0 || symbols[SYMBOL_LOOP].vaddr == 0 ||
+	    is_free_threaded(elf, &facts))
 		return 0;
-	facts.runtime_addr = symbols[0].vaddr;
-	if (is_free_threaded(elf, &facts))
-		return 0;
-	facts.loop[0].start = symbols[1].vaddr;
-	facts.loop[0].end = symbols[1].vaddr + symbols[1].size;
-	r = loop_parts_find(elf, &facts.loop[0], &facts.loop[1]);
-	if (r < 0)
-		return r;
-	*ret_facts = facts;
-	return 1;
+	r = find_loop(elf, &symbols[SYMBOL_LOOP], layout->walk.index_bytes != 0, &facts);
+	if (r == 1)
+		*ret_facts = facts;
+	return r;
 }

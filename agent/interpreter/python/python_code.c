@@ -120,25 +120,31 @@ static int read_text(const struct python_memory *memory, uint64_t address, size_
 	return 0;
 }
 
-/* Reads the bytes object at @address. A larger one than the limit counts as empty. */
+/*
+ * Reads the bytes object at @address, behind the mark of its version if there is one. A larger one
+ * than the limit counts as empty.
+ */
 static int read_line_table(const struct python_memory *memory, uint64_t address, uint8_t *to,
 			   uint32_t *ret_bytes)
 {
 	const size_t size_at = memory->layout->bytes_data - 2 * sizeof(uint64_t);
+	const size_t mark_bytes = memory->layout->line_table_mark ? 1 : 0;
 	uint64_t size;
 	int r;
 
 	r = memory->read(memory->arg, address + size_at, &size, sizeof(size));
 	if (r < 0)
 		return r;
-	if (size > MAX_LINE_TABLE_BYTES)
-		size = 0;
-	r = size > 0 ? memory->read(memory->arg, address + memory->layout->bytes_data, to,
-				    (size_t)size)
-		     : 0;
+	if (size == 0 || size > MAX_LINE_TABLE_BYTES - mark_bytes) {
+		*ret_bytes = 0;
+		return 0;
+	}
+	to[0] = (uint8_t)memory->layout->line_table_mark;
+	r = memory->read(memory->arg, address + memory->layout->bytes_data, to + mark_bytes,
+			 (size_t)size);
 	if (r < 0)
 		return r;
-	*ret_bytes = (uint32_t)size;
+	*ret_bytes = (uint32_t)(mark_bytes + size);
 	return 0;
 }
 

@@ -20,6 +20,12 @@
 #define CODE(file, name, qualified_name, first_line, line_table, bytecode) \
 	.code.code_file = (file), .code.code_name = (name), .code.code_qualified_name = (qualified_name), \
 	.code.code_first_line = (first_line), .code.code_line_table = (line_table), .walk.code_bytecode = (bytecode)
+#define OLD_FRAME(code, previous, index, unit_bytes, bytes) \
+	.walk.frame_code = (code), .walk.frame_previous = (previous), .walk.frame_instruction = (index), \
+	.walk.index_bytes = (unit_bytes), .walk.frame_bytes = (bytes)
+#define OLD_CODE(file, name, first_line, line_table, mark) \
+	.code.code_file = (file), .code.code_name = (name), .code.code_qualified_name = (name), \
+	.code.code_first_line = (first_line), .code.code_line_table = (line_table), .code.line_table_mark = (mark)
 #define TEXT(length, state, ascii, other, bytes_) \
 	.code.text_length = (length), .code.text_state = (state), .code.text_ascii = (ascii), \
 	.code.text_other = (other), .code.bytes_data = (bytes_)

@@ -11,6 +11,7 @@
 struct python_code_layout {
 	uint16_t code_file, code_name, code_qualified_name;
 	uint16_t code_first_line, code_line_table;
+	uint16_t line_table_mark; /* a byte in front of the line table; 0: none */
 	uint16_t text_length, text_state, text_ascii, text_other, bytes_data;
 };
 

@@ -33,6 +33,39 @@ static void python_has_a_loop_and_a_runtime(void **state)
 #endif
 }
 
+#if defined(FIXTURES)
+static void versions_before_3_11_have_unlinked_code(void **state)
+{
+	static const struct {
+		const char *path;
+		uint32_t version;
+	} files[] = { { FIXTURES "/python3.8", 0x0308 },
+		      { FIXTURES "/python3.9", 0x0309 },
+		      { FIXTURES "/python3.10", 0x030a } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct interpreter_facts facts = {};
+
+		assert_int_equal(find_in(files[i].path, &facts), 1);
+		assert_int_equal(facts.version, files[i].version);
+		assert_true(facts.runtime_addr != 0);
+		/* The beginning of the loop, and at least one end. */
+		assert_int_equal(facts.unlinked[0].start, 0);
+		assert_true(facts.unlinked[0].bytes > 0 && facts.unlinked[1].bytes > 0);
+	}
+}
+
+static void versions_before_3_8_are_not_known(void **state)
+{
+	struct interpreter_facts facts = {};
+
+	(void)state;
+	assert_int_equal(find_in(FIXTURES "/python3.7", &facts), 0);
+	assert_int_equal(facts.runtime, INTERPRETER_NONE);
+}
+#endif
+
 static void other_programs_have_none(void **state)
 {
 	struct interpreter_facts facts = {};
@@ -47,6 +80,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(python_has_a_loop_and_a_runtime),
+#if defined(FIXTURES)
+		cmocka_unit_test(versions_before_3_11_have_unlinked_code),
+		cmocka_unit_test(versions_before_3_8_are_not_known),
+#endif
 		cmocka_unit_test(other_programs_have_none),
 	};
 

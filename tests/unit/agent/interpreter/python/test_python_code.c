@@ -8,9 +8,10 @@
 
 #include "tests/support/unit.h"
 
-#define PYTHON "/usr/bin/python3.11"
-
-/* Prints for each function the address of its code object and what is expected there. */
+/*
+ * Prints for each function the address of its code object and what is expected there. Versions
+ * before 3.11 have no qualified names, and a mark before the line table.
+ */
 #define SCRIPT                                                                                     \
 	"import sys, time\n"                                                                       \
 	"def plain(): pass\n"                                                                      \
@@ -24,34 +25,39 @@
 	"functions = [plain, C.method, C().method(), caf\u00e9, \u51fd\u6570,\n"                   \
 	"  locals()['Unicode'], long['x' * 2000]]\n"                                               \
 	"sys.stdout.reconfigure(encoding='utf-8')\n"                                               \
+	"minor = sys.version_info[1]\n"                                                            \
 	"for f in functions:\n"                                                                    \
 	"  c = f.__code__\n"                                                                       \
-	"  print(id(c), c.co_firstlineno, len(c.co_linetable), c.co_name[:1024],\n"                \
-	"    c.co_qualname[:1024], c.co_filename)\n"                                               \
+	"  table = c.co_linetable if minor >= 10 else c.co_lnotab\n"                               \
+	"  qualified_name = c.co_qualname if minor >= 11 else c.co_name\n"                         \
+	"  size = len(table) + (minor < 11 and len(table) > 0)\n"                                  \
+	"  print(id(c), c.co_firstlineno, size, c.co_name[:1024], qualified_name[:1024],\n"        \
+	"    c.co_filename)\n"                                                                     \
 	"print(id('text'), flush=True)\n"                                                          \
 	"time.sleep(60)\n"
 
 struct script {
+	const char *python;
+	uint32_t version;
 	pid_t pid;
 	FILE *output;
 };
 
 static int start(void **state)
 {
-	struct script *script = calloc(1, sizeof(*script));
+	struct script *script = *state;
 	int pipe_fds[2];
 
-	if (!script || pipe2(pipe_fds, O_CLOEXEC) < 0)
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return -1;
-	script->pid = access(PYTHON, X_OK) == 0 ? fork() : 0;
-	if (script->pid == 0 && access(PYTHON, X_OK) == 0) {
+	script->pid = access(script->python, X_OK) == 0 ? fork() : 0;
+	if (script->pid == 0 && access(script->python, X_OK) == 0) {
 		(void)dup2(pipe_fds[1], STDOUT_FILENO);
-		(void)execl(PYTHON, PYTHON, "-X", "utf8", "-c", SCRIPT, NULL);
+		(void)execl(script->python, script->python, "-X", "utf8", "-c", SCRIPT, NULL);
 		_exit(EXIT_FAILURE);
 	}
 	(void)close(pipe_fds[1]);
 	script->output = fdopen(pipe_fds[0], "r");
-	*state = script;
 	return script->output ? 0 : -1;
 }
 
@@ -64,7 +70,6 @@ static int stop(void **state)
 		(void)waitpid(script->pid, NULL, 0);
 	}
 	(void)fclose(script->output);
-	free(script);
 	return 0;
 }
 
@@ -111,7 +116,7 @@ static void names_of_a_live_process_are_read(void **state)
 {
 	struct script *script = *state;
 	struct python_memory memory = {
-		.layout = &python_layout_of(3 << 8 | 11)->code,
+		.layout = &python_layout_of(script->version)->code,
 		.read = read_process,
 		.arg = &script->pid,
 	};
@@ -130,6 +135,66 @@ static void names_of_a_live_process_are_read(void **state)
 	/* A str is no code object, and there is no memory at 4096. */
 	assert_true(python_code_read(&memory, strtoull(line, NULL, 10), 0, &code, content) < 0);
 	assert_int_equal(python_code_read(&memory, 4096, 0, &code, content), -EFAULT);
+}
+
+/* A made-up process: its memory begins at MEMORY_START. */
+#define MEMORY_START 0x10000
+
+static void put(uint8_t *memory, size_t at, uint64_t value)
+{
+	memcpy(memory + at, &value, sizeof(value));
+}
+
+static void put_text(uint8_t *memory, const struct python_code_layout *layout, size_t at,
+		     const char *text)
+{
+	put(memory, at + layout->text_length, strlen(text));
+	/* 1 byte per character, compact, ASCII */
+	put(memory, at + layout->text_state, 1 << 2 | 1 << 5 | 1 << 6);
+	memcpy(memory + at + layout->text_ascii, text, strlen(text));
+}
+
+static int read_made_up(void *arg, uint64_t address, void *buffer, size_t size)
+{
+	const uint8_t *memory = arg;
+
+	memcpy(buffer, memory + (address - MEMORY_START), size);
+	return 0;
+}
+
+static void the_mark_of_an_older_version_is_before_its_line_table(void **state)
+{
+	static const struct {
+		uint32_t version;
+		const char *content;
+	} cases[] = { { 0x0308, "namename/file\x08table" },
+		      { 0x0309, "namename/file\x09table" },
+		      { 0x030a, "namename/file\x0atable" },
+		      { 0x030b, "namename/filetable" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct python_code_layout *layout = &python_layout_of(cases[i].version)->code;
+		static uint8_t content[PYTHON_CODE_MAX_BYTES], memory[4096];
+		const struct python_memory reader = { layout, read_made_up, memory };
+		struct python_code code;
+
+		put(memory, layout->code_name, MEMORY_START + 1024);
+		put(memory, layout->code_qualified_name, MEMORY_START + 1024);
+		put(memory, layout->code_file, MEMORY_START + 2048);
+		put(memory, layout->code_line_table, MEMORY_START + 3072);
+		put_text(memory, layout, 1024, "name");
+		put_text(memory, layout, 2048, "/file");
+		put(memory, 3072 + layout->bytes_data - 2 * sizeof(uint64_t), strlen("table"));
+		memcpy(memory + 3072 + layout->bytes_data, "table", strlen("table"));
+		assert_int_equal(python_code_read(&reader, MEMORY_START, 0, &code, content), 1);
+		assert_int_equal(python_code_content_bytes(&code), strlen(cases[i].content));
+		assert_memory_equal(content, cases[i].content, strlen(cases[i].content));
+		/* A table that is too large. */
+		put(memory, 3072 + layout->bytes_data - 2 * sizeof(uint64_t), UINT64_MAX);
+		assert_int_equal(python_code_read(&reader, MEMORY_START, 0, &code, content), 1);
+		assert_int_equal(code.line_table_bytes, 0);
+	}
 }
 
 /* Memory that has the same byte everywhere. */
@@ -168,8 +233,19 @@ static void any_memory_is_read_within_bounds(void **state)
 
 int main(void)
 {
+	struct script scripts[] = { { .python = "/usr/bin/python3.8", .version = 0x0308 },
+				    { .python = "/usr/bin/python3.9", .version = 0x0309 },
+				    { .python = "/usr/bin/python3.10", .version = 0x030a },
+				    { .python = "/usr/bin/python3.11", .version = 0x030b } };
+#define READ_WITH(script)                                                                          \
+	cmocka_unit_test_prestate_setup_teardown(names_of_a_live_process_are_read, start, stop,    \
+						 script)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_of_a_live_process_are_read, start, stop),
+		READ_WITH(&scripts[0]),
+		READ_WITH(&scripts[1]),
+		READ_WITH(&scripts[2]),
+		READ_WITH(&scripts[3]),
+		cmocka_unit_test(the_mark_of_an_older_version_is_before_its_line_table),
 		cmocka_unit_test(any_memory_is_read_within_bounds),
 	};
 
