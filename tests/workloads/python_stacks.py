@@ -5,13 +5,16 @@
 #
 #   shares    three functions that use 60, 30 and 10 % of the CPU time. The module faulthandler writes the stacks that it
 #             finds to FILE, 100 times a second, without the lock of the interpreter.
-#   calls     four equal parts: 200 levels of recursion, a function that sorted() calls, one that functools.reduce()
-#             calls, and a generator
+#   calls     four equal parts: 200 levels of recursion (before Python 3.11, which has further frames for each level, 50),
+#             a function that sorted() calls, one that functools.reduce() calls, and a generator
 #   threads   two threads
 import faulthandler
 import functools
 import sys
 import threading
+
+
+LEVELS = 200 if sys.version_info >= (3, 11) else 50
 
 
 def sixty(n):
@@ -78,7 +81,7 @@ def consume():
 def calls():
     callbacks = Callbacks()
     while True:
-        descend(200)
+        descend(LEVELS)
         callbacks.by_sorted()
         callbacks.by_reduce()
         consume()
