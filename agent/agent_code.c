@@ -134,13 +134,13 @@ void agent_free_code(struct agent *agent)
 	code_reader_free(agent->code_reader);
 }
 
-/* Version of CPython that the process has mapped; 0: none is known. */
-static uint32_t python_version(const struct process *process)
+/* Version of the runtime that the process has mapped; 0: none is known. */
+static uint32_t version_of(const struct process *process, enum interpreter_runtime runtime)
 {
 	for (size_t i = 0; process->mappings && i < process->mappings->count; i++) {
 		const struct executable *executable = process->mappings->items[i].executable;
 
-		if (executable && executable->interpreter.runtime == INTERPRETER_PYTHON)
+		if (executable && executable->interpreter.runtime == runtime)
 			return executable->interpreter.version;
 	}
 	return 0;
@@ -150,7 +150,7 @@ static uint32_t python_version(const struct process *process)
 struct wanted_code {
 	struct agent *agent;
 	const struct abi_sample *sample;
-	struct code_source python, java;
+	struct code_source python, java, v8;
 	uint64_t window;
 };
 
@@ -189,6 +189,8 @@ static int want_frame(const struct wanted_code *wanted, const struct abi_frame *
 {
 	if (frame->kind == FRAME_PYTHON)
 		return want_code(wanted, &wanted->python, frame->address);
+	if (frame->kind == FRAME_V8)
+		return want_code(wanted, &wanted->v8, frame->address);
 	if (frame->kind != FRAME_HOTSPOT || !wanted->java.layout)
 		return 0;
 	return frame->address & ABI_HOTSPOT_COMPILED
@@ -204,7 +206,9 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 	const struct wanted_code wanted = {
 		.agent = agent,
 		.sample = sample,
-		.python = { .runtime = INTERPRETER_PYTHON, .version = python_version(process) },
+		.python = { .runtime = INTERPRETER_PYTHON,
+			    .version = version_of(process, INTERPRETER_PYTHON) },
+		.v8 = { .runtime = INTERPRETER_V8, .version = version_of(process, INTERPRETER_V8) },
 		.java = { .runtime = INTERPRETER_HOTSPOT,
 			  .layout = agent->jvms ? jvm_table_layout(agent->jvms, sample) : NULL },
 		.window = collector_window(agent->collector),

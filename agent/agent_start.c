@@ -236,6 +236,7 @@ static int make_publishers(struct agent *agent)
 		.programs = agent->programs,
 		.processes = agent->processes,
 		.without_python = agent->config->python_disabled,
+		.without_javascript = agent->config->javascript_disabled,
 	};
 	agent_watch_jvms(agent);
 	r = copy_unwinder_new(

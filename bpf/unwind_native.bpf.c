@@ -65,6 +65,13 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	return MAPPING_NONE;
 }
 
+/* A frame that was added and left: the state before its caller was found. */
+struct left_frame {
+	__u64 fp, pc;
+	__u32 n_by_pointer;
+	bool is_innermost;
+};
+
 #if defined(HEARTH_BPF_KERNEL_5)
 /*
  * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room for
@@ -75,7 +82,12 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 #define walk_interpreter(sample, ret_ended)  false
 #define step_java(sample, mapped, ret_ended) false
 #define add_user_frame                       sample_add_frame
+#define is_v8_function(sample, mapped)       false
+#define add_v8_frame(sample)                 true
+#define add_builtin_function(sample, left)   (void)(left)
 #else
+#include "bpf/include/v8_walk.bpf.h"
+
 static __always_inline void note_frame_start(struct sample *sample)
 {
 	sample->walk.loop_start = sample->registers.sp;
@@ -117,6 +129,46 @@ static __always_inline bool add_user_frame(struct sample *sample, __u32 kind, __
 	return !is_full(sample) && sample_add_frame(sample, kind, executable, address);
 }
 
+/* Whether the frame is code that V8 generated for a function, which is then in sample->v8_function. */
+static __always_inline bool is_v8_function(struct sample *sample, bool mapped)
+{
+	if ((mapped && sample->mapping.executable != 0) || v8_of(sample) == 0 ||
+	    sample->registers.fp < sample->registers.sp)
+		return false;
+	(void)v8_find_function(sample, sample->registers.fp, 0);
+	return sample->v8_function != 0;
+}
+
+static __always_inline bool add_v8_frame(struct sample *sample)
+{
+	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
+	sample->n_v8_frames++;
+	return add_user_frame(sample, FRAME_V8, 0, sample->v8_function);
+}
+
+/*
+ * If @left, the frame that was added last, is in the file of V8 and has no row, it is a built-in
+ * function. Adds the function of JavaScript that has this frame, or that called it.
+ */
+static __always_inline void add_builtin_function(struct sample *sample,
+						 const struct left_frame *left)
+{
+	bool is_entry;
+
+	if (sample->mapping.interpreter == 0 || sample->mapping.interpreter != v8_of(sample) ||
+	    sample->n_by_pointer == left->n_by_pointer)
+		return;
+	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias);
+	if (sample->v8_function == 0)
+		return;
+	/* The code between an interpreted function and its callee says nothing. */
+	if (is_entry && !left->is_innermost) {
+		sample->n_frames--;
+		sample->hash = sample->hash_before;
+	}
+	(void)add_v8_frame(sample);
+}
+
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/include/java_walk.bpf.h"
 
@@ -146,6 +198,7 @@ static __always_inline bool unwind_step(struct sample *sample)
 {
 	bool ended = false;
 	enum mapping_found found;
+	struct left_frame left;
 	enum step step;
 	bool mapped;
 	__u64 pc;
@@ -169,7 +222,10 @@ static __always_inline bool unwind_step(struct sample *sample)
 		return ended;
 	/* A replaced range is represented by a mapping with end 0. */
 	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
-	if (mapped) {
+	if (is_v8_function(sample, mapped)) {
+		if (!add_v8_frame(sample))
+			return cut(sample, STACK_CUT_DEPTH);
+	} else if (mapped) {
 		bool known = sample->mapping.executable != 0;
 
 		if (!add_user_frame(sample, sample->mapping.kind, sample->mapping.executable,
@@ -192,10 +248,18 @@ static __always_inline bool unwind_step(struct sample *sample)
 	if (sample->registers.is_32_bit)
 		return cut(sample, STACK_CUT_32_BIT);
 	note_frame_start(sample);
+	left = (struct left_frame){
+		.fp = sample->registers.fp,
+		.pc = pc,
+		.n_by_pointer = sample->n_by_pointer,
+		.is_innermost = sample->innermost,
+	};
 	step = step_to_caller(sample, pc, mapped);
 	sample->innermost = false;
-	if (mapped && step == STEP_CALLER)
+	if (mapped && step == STEP_CALLER) {
 		begin_interpreter_walk(sample, pc);
+		add_builtin_function(sample, &left);
+	}
 	return step == STEP_END;
 }
 
@@ -216,6 +280,7 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 	count_many(ABI_COUNTER_RULES_CACHED, sample->n_rules_cached);
 	count_many(ABI_COUNTER_PYTHON_FRAMES, sample->walk.n_frames);
 	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
+	count_many(ABI_COUNTER_V8_FRAMES, sample->n_v8_frames);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -294,5 +359,6 @@ __hidden void unwind_user_again(struct sample *sample)
 	sample->n_missing = 0;
 	sample->walk.n_frames = 0;
 	sample->n_java_frames = 0;
+	sample->n_v8_frames = 0;
 	unwind(sample);
 }

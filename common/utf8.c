@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define MAX_CHARACTER 0x10ffff
+
 static bool is_continuation(uint8_t byte)
 {
 	return (byte & 0xc0) == 0x80;
@@ -74,4 +76,31 @@ size_t utf8_repair(const char *text, size_t size, char *to, size_t capacity)
 		at += length ? length : 1;
 	}
 	return written;
+}
+
+size_t utf8_encode(uint32_t character, uint8_t to[4])
+{
+	if (character == 0 || character > MAX_CHARACTER ||
+	    (character >= 0xd800 && character < 0xe000))
+		character = '?';
+	if (character < 0x80) {
+		to[0] = (uint8_t)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		to[0] = (uint8_t)(0xc0 | character >> 6);
+		to[1] = (uint8_t)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		to[0] = (uint8_t)(0xe0 | character >> 12);
+		to[1] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+		to[2] = (uint8_t)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	to[0] = (uint8_t)(0xf0 | character >> 18);
+	to[1] = (uint8_t)(0x80 | (character >> 12 & 0x3f));
+	to[2] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+	to[3] = (uint8_t)(0x80 | (character & 0x3f));
+	return 4;
 }

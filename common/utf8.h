@@ -13,6 +13,12 @@
 #define UTF8_REPLACEMENT      "\xef\xbf\xbd"
 #define UTF8_REPLACEMENT_SIZE (sizeof(UTF8_REPLACEMENT) - 1)
 
+/*
+ * Writes @character as UTF-8 and returns its size, 1 to 4. NUL, surrogates and numbers that are no
+ * characters become '?'.
+ */
+size_t utf8_encode(uint32_t character, uint8_t to[4]);
+
 /* Bytes of the character at @text, which has @size > 0 bytes. 0: invalid. */
 size_t utf8_sequence_length(const uint8_t *text, size_t size);
 

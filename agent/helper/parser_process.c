@@ -13,6 +13,7 @@
 #include "agent/helper/protocol.h"
 #include "agent/interpreter/hotspot/find_hotspot.h"
 #include "agent/interpreter/python/find_python.h"
+#include "agent/interpreter/v8/find_v8.h"
 #include "common/sandbox.h"
 
 /* Enough for ELF headers and section names of 16 MiB each, and for the results of parsing. */
@@ -37,8 +38,9 @@ static void find_interpreter(int fd, struct interpreter_facts *facts)
 {
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 
-	if (elf_file_open(fd, &elf) == 0 && find_python(elf, facts) <= 0)
-		(void)find_hotspot(elf, facts);
+	if (elf_file_open(fd, &elf) == 0 && find_python(elf, facts) <= 0 &&
+	    find_hotspot(elf, facts) <= 0)
+		(void)find_v8(elf, facts);
 }
 
 static void identify(int fd, struct parser_identity *answer)

@@ -67,7 +67,7 @@ static bool is_valid_id(const struct executable_id *id)
 
 static bool is_valid_interpreter(const struct interpreter_facts *facts)
 {
-	bool valid = facts->runtime == INTERPRETER_PYTHON;
+	bool valid = facts->runtime == INTERPRETER_PYTHON || facts->runtime == INTERPRETER_V8;
 
 	if (facts->runtime == INTERPRETER_HOTSPOT)
 		return true;

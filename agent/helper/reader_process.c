@@ -14,6 +14,7 @@
 #include "agent/interpreter/hotspot/hotspot_code.h"
 #include "agent/interpreter/python/python_code.h"
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/v8/v8_code.h"
 #include "common/capabilities.h"
 
 /* Most text in one answer: the rest of a message after the header. */
@@ -156,6 +157,8 @@ struct code_memory {
 	uint32_t runtime; /* enum interpreter_runtime */
 	struct python_memory python;
 	struct hotspot_memory hotspot;
+	struct v8_memory v8;
+	struct v8_lines v8_lines;
 };
 
 /* False: the request names no layout that can be used. */
@@ -171,6 +174,12 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 							       .arg = pid };
 		return hotspot_layout_is_valid(&request->layout);
 	}
+	if (request->runtime == INTERPRETER_V8) {
+		ret_memory->v8 = (struct v8_memory){ .layout = v8_layout_of(request->version),
+						     .read = read_memory,
+						     .arg = pid };
+		return ret_memory->v8.layout;
+	}
 	if (!layout)
 		return false;
 	ret_memory->python =
@@ -178,19 +187,31 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 	return true;
 }
 
+static int read_code(struct code_memory *memory, const struct reader_code_item *item,
+		     struct python_code *ret_code, uint8_t *content)
+{
+	const uint64_t address = item->address, mark = item->known_mark;
+
+	switch (memory->runtime) {
+	case INTERPRETER_HOTSPOT:
+		return hotspot_code_read(&memory->hotspot, address, mark, ret_code, content);
+	case INTERPRETER_V8:
+		return v8_code_read(&memory->v8, &memory->v8_lines, address, mark, ret_code,
+				    content);
+	default:
+		return python_code_read(&memory->python, address, mark, ret_code, content);
+	}
+}
+
 /* Appends one code object to @reply. False: there is no room for it. */
-static bool add_code(const struct code_memory *memory, const struct reader_code_item *item,
+static bool add_code(struct code_memory *memory, const struct reader_code_item *item,
 		     struct helper_message *reply)
 {
 	uint8_t content[PYTHON_CODE_MAX_BYTES];
 	struct reader_code answer = { .address = item->address };
 	size_t size = 0;
 
-	answer.result = memory->runtime == INTERPRETER_HOTSPOT
-				? hotspot_code_read(&memory->hotspot, item->address,
-						    item->known_mark, &answer.code, content)
-				: python_code_read(&memory->python, item->address, item->known_mark,
-						   &answer.code, content);
+	answer.result = read_code(memory, item, &answer.code, content);
 	if (answer.result == 1)
 		size = python_code_content_bytes(&answer.code);
 	if (sizeof(answer) + reader_code_padded(size) > sizeof(reply->bytes) - reply->size)

@@ -39,6 +39,7 @@ struct known_code {
 	uint64_t used_window;
 	uint32_t number; /* 0: not known */
 	bool is_waiting; /* in the queue, or being read */
+	bool is_builtin; /* the content has no name */
 };
 
 struct waiting_code {
@@ -163,6 +164,8 @@ int code_reader_get(struct code_reader *reader, const struct code_key *key, uint
 {
 	const struct known_code *known = hash_table_find(reader->known, key);
 
+	if (known && known->is_builtin)
+		return CODE_IS_BUILTIN;
 	if (!known || known->number == 0 || !code_objects_get(reader->objects, known->number))
 		return 0;
 	*ret_number = known->number;
@@ -182,7 +185,9 @@ static char *take_text(const uint8_t **content, size_t size, char *to)
 /* The language of code objects, by which the server decodes line tables. */
 static const char *language_of(uint32_t runtime)
 {
-	return runtime == INTERPRETER_HOTSPOT ? "java" : "python";
+	return runtime == INTERPRETER_HOTSPOT ? "java"
+	       : runtime == INTERPRETER_V8    ? "javascript"
+					      : "python";
 }
 
 /* The number of the content. 0: there are too many code objects, or memory is short. */
@@ -227,11 +232,14 @@ static void take_answer(struct code_reader *reader, const struct waiting_code *c
 	}
 	known->number = 0;
 	known->mark = 0;
+	known->is_builtin = answer->result == 1 && answer->code.function_bytes == 0;
 	if (answer->result < 0) {
 		count_failure(&reader->stats, answer->result);
 		return;
 	}
 	reader->stats.read++;
+	if (known->is_builtin)
+		return;
 	known->number = number_of(reader, code->source.runtime, &answer->code, content);
 	known->mark = answer->code.mark;
 }

@@ -31,7 +31,7 @@ struct code_key {
 /* How the objects of a process are read. */
 struct code_source {
 	uint32_t runtime;                    /* enum interpreter_runtime */
-	uint32_t version;                    /* of CPython */
+	uint32_t version;                    /* of CPython or V8 */
 	const struct hotspot_layout *layout; /* of a JVM; lives as long as the reader */
 };
 
@@ -47,7 +47,12 @@ struct code_reader *code_reader_free(struct code_reader *reader);
 int code_reader_want(struct code_reader *reader, const struct code_key *key,
 		     const struct code_source *source, uint64_t window);
 
-/* 1: *ret_number is the number of the code object; 0: its content is not known. */
+/* A function of the runtime itself, which also has a native frame. */
+#define CODE_IS_BUILTIN 2
+
+/*
+ * 1: *ret_number is the number of the code object; 0: its content is not known; or CODE_IS_BUILTIN.
+ */
 int code_reader_get(struct code_reader *reader, const struct code_key *key, uint32_t *ret_number);
 
 /* Submits requests to helpers. Call it before helper_pool_run(). @now_ns: monotonic. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/v8/v8_layout.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -69,25 +70,41 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 		 pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
+/* False: frames of the interpreter's functions are not wanted, or its version is not known. */
+static bool interpreter_entry(const struct mapping_publisher *publisher,
+			      const struct interpreter_facts *facts,
+			      struct abi_interpreter *ret_entry)
+{
+	const struct python_layout *python = python_layout_of(facts->version);
+	const struct v8_layout *v8 = v8_layout_of(facts->version);
+
+	*ret_entry = (struct abi_interpreter){ .runtime = facts->runtime };
+	if (facts->runtime == INTERPRETER_PYTHON && python && !publisher->without_python) {
+		ret_entry->runtime_addr = facts->runtime_addr;
+		memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
+		memcpy(ret_entry->unlinked, facts->unlinked, sizeof(ret_entry->unlinked));
+		ret_entry->python = python->walk;
+		return true;
+	}
+	if (facts->runtime == INTERPRETER_V8 && v8 && !publisher->without_javascript) {
+		ret_entry->v8.function_shared = v8->function_shared;
+		ret_entry->v8.entry = facts->loop[0];
+		return true;
+	}
+	return false;
+}
+
 /* Writes the interpreter of @executable into the BPF maps, once. */
 static void publish_interpreter(struct mapping_publisher *publisher, struct executable *executable)
 {
-	const struct interpreter_facts *facts = &executable->interpreter;
-	const struct python_layout *layout = python_layout_of(facts->version);
-	struct abi_interpreter entry = {
-		.runtime = facts->runtime,
-		.runtime_addr = facts->runtime_addr,
-	};
+	struct abi_interpreter entry;
 
-	if (publisher->without_python || !layout)
+	if (!interpreter_entry(publisher, &executable->interpreter, &entry))
 		return;
 	if (publisher->last_interpreter + 1 >= ABI_MAX_INTERPRETERS) {
 		publisher->n_interpreters_left_out++;
 		return;
 	}
-	memcpy(entry.loop, facts->loop, sizeof(entry.loop));
-	memcpy(entry.unlinked, facts->unlinked, sizeof(entry.unlinked));
-	entry.python = layout->walk;
 	if (bpf_programs_put_interpreter(publisher->programs, publisher->last_interpreter + 1U,
 					 &entry) == 0)
 		executable->interpreter_index = ++publisher->last_interpreter;
@@ -99,10 +116,22 @@ static void publish_interpreters(struct mapping_publisher *publisher,
 	for (size_t i = 0; i < mappings->count; i++) {
 		struct executable *executable = mappings->items[i].executable;
 
-		if (executable && executable->interpreter.runtime == INTERPRETER_PYTHON &&
+		if (executable && executable->interpreter.runtime != INTERPRETER_NONE &&
 		    executable->interpreter_index == 0)
 			publish_interpreter(publisher, executable);
 	}
+}
+
+/* The index of the V8 that the process has mapped, for abi_process.flags; 0: none. */
+static uint32_t v8_flags(const struct process_mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct executable *executable = mappings->items[i].executable;
+
+		if (executable && executable->interpreter.runtime == INTERPRETER_V8)
+			return (uint32_t)executable->interpreter_index << ABI_PROCESS_V8_SHIFT;
+	}
+	return 0;
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -218,6 +247,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		}
 		entry.set = mappings->published_set;
 		entry.n_chunks = mappings->n_published_chunks;
+		entry.flags |= v8_flags(mappings);
 	}
 	r = bpf_programs_put_process(publisher->programs, process->pid, &entry);
 	if (r < 0)

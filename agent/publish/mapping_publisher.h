@@ -24,6 +24,7 @@ struct mapping_publisher {
 	struct mapping_set set;           /* buffer: the set that is being published */
 	struct abi_mapping_chunk chunk;   /* buffer: one chunk of it */
 	bool without_python;              /* frames of Python functions are not wanted */
+	bool without_javascript;          /* frames of JavaScript functions are not wanted */
 	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
 	uint64_t n_interpreters_left_out; /* the map was full */
 	uint64_t n_truncated;             /* processes with more mappings than a set holds */

@@ -135,20 +135,26 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 					    .object = FRAME_CODE_OBJECT | number };
 }
 
-/* In a frame of byte code, the executable is the position in the code object. */
-static void convert_byte_code(const struct frame_resolver *resolver,
-			      const struct abi_sample *sample, const struct abi_frame *from,
-			      struct window_frame *ret_frame)
+/*
+ * In a frame of byte code, the executable is the position in the code object. Returns the number of
+ * frames in @ret_frame: 0 or 1.
+ */
+static size_t convert_byte_code(const struct frame_resolver *resolver,
+				const struct abi_sample *sample, const struct abi_frame *from,
+				struct window_frame *ret_frame)
 {
 	const struct frame_code_source *source = &resolver->code_source;
 	uint32_t number;
+	int r;
 
 	/* Without the object, neither the address nor the position means anything. */
 	*ret_frame = (struct window_frame){ .kind = (uint8_t)from->kind };
-	if (!source->find || source->find(source->arg, sample, from->address, &number) != 1)
-		return;
-	ret_frame->object = FRAME_CODE_OBJECT | number;
-	ret_frame->address = from->executable;
+	r = source->find ? source->find(source->arg, sample, from->address, &number) : 0;
+	if (r == 1) {
+		ret_frame->object = FRAME_CODE_OBJECT | number;
+		ret_frame->address = from->executable;
+	}
+	return r != 2;
 }
 
 /* Returns the number of frames in @ret_frames, at least 1 and at most @max, which is not 0. */
@@ -188,16 +194,17 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 					      STACK_MAX_FRAMES - count);
 			continue;
 		}
+		if ((frames[i].kind == FRAME_PYTHON || frames[i].kind == FRAME_V8) &&
+		    !(frames[i].executable & FRAME_CODE_OBJECT)) {
+			count += convert_byte_code(resolver, sample, &frames[i], frame);
+			continue;
+		}
 		*frame = (struct window_frame){
 			.address = frames[i].address,
 			.object = frames[i].executable,
 			.kind = (uint8_t)frames[i].kind,
 		};
 		count++;
-		if (frame->kind == FRAME_PYTHON && !(frame->object & FRAME_CODE_OBJECT)) {
-			convert_byte_code(resolver, sample, &frames[i], frame);
-			continue;
-		}
 		if (frame->object != 0)
 			continue;
 		if (frame->kind == FRAME_KERNEL) {

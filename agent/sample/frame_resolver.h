@@ -17,7 +17,8 @@ struct frame_resolver;
 
 /*
  * Finds the code object at an address in the process of a sample, as code_reader_get() does
- * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known.
+ * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known; 2: the frame is
+ * left out, because another frame stands for the function.
  */
 struct frame_code_source {
 	void *arg;

@@ -40,6 +40,8 @@
 	X(PYTHON_UNREADABLE,    "stacks in Python code whose frames could not be read")            \
 	X(JAVA_FRAMES,          "frames of code that a JVM generated or interpreted")                \
 	X(JAVA_UNREADABLE,      "frames in generated code of a JVM whose blob could not be read")    \
+	X(V8_FRAMES,            "frames of JavaScript functions")                                    \
+	X(V8_UNREADABLE,        "frames of JavaScript functions whose function could not be read")   \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
 	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
 	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \

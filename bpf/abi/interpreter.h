@@ -23,7 +23,8 @@ enum interpreter_runtime {
 	INTERPRETER_NONE = 0,
 	INTERPRETER_PYTHON = 1, /* CPython */
 	INTERPRETER_HOTSPOT =
-		2, /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
+		2,          /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
+	INTERPRETER_V8 = 3, /* JavaScript: Node.js */
 };
 
 /* The loop may have a second part: code that the compiler moved away because it rarely runs. */
@@ -91,12 +92,32 @@ struct abi_python_layout {
 
 #define ABI_PYTHON_FRAME_BYTES 112
 
+/*
+ * V8 has a frame with a frame pointer for each JavaScript function, interpreted or compiled:
+ *
+ *   fp + 8, fp    return address, frame pointer of the caller
+ *   fp - 8        the context, a heap object; in frames of other code a number, the type of frame
+ *   fp - 16       the JSFunction, which points to its SharedFunctionInfo
+ *
+ * Pointers to heap objects have 1 in their two lowest bits. A frame of the kind V8 is {address of the
+ * SharedFunctionInfo, 0}. abi_process.flags has the index of the process's V8.
+ */
+struct abi_v8_layout {
+	__u16 function_shared; /* bytes from the beginning of a JSFunction */
+	__u16 zero[3];
+	/* ELF addresses: the code that calls the handlers of byte code. 0 and 0: not known */
+	struct abi_code_range entry;
+};
+
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
 	__u64 runtime_addr; /* ELF address of the runtime's state: _PyRuntime */
 	struct abi_code_range loop[ABI_LOOP_PARTS]; /* the first one begins with the function */
-	struct abi_python_layout python;
+	union {
+		struct abi_python_layout python;
+		struct abi_v8_layout v8;
+	};
 	/* before 3.11: code of the loop that runs while its frame is not in the list */
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];
 };

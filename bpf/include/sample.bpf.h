@@ -96,6 +96,9 @@ struct sample {
 	/* java_walk.bpf.h */
 	__u32 n_java_frames;
 	__u64 blob[ABI_CODE_BLOB_BYTES / sizeof(__u64)];
+	/* v8_walk.bpf.h */
+	__u32 n_v8_frames;
+	__u64 v8_function; /* address of the SharedFunctionInfo that was found last; 0: none */
 };
 
 static __always_inline void sample_forget_regions(struct sample *sample)

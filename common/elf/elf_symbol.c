@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "common/file.h"
 #include "common/limits.h"
 
 /* Larger tables are not read. python3.11 with its debug symbols has 1 MiB. */
@@ -131,4 +132,17 @@ int elf_symbol_is_exported(const struct elf_file *elf, const char *name)
 		return 0;
 	r = elf_file_read_section(elf, section, &table);
 	return r < 0 ? r : has_hash(&table, hash_of(name));
+}
+
+bool elf_read_data(const struct elf_file *elf, uint64_t vaddr, void *to, size_t size)
+{
+	for (size_t i = 0; i < elf->n_load_segments; i++) {
+		const struct load_segment *segment = &elf->load_segments[i];
+		const uint64_t offset = vaddr - segment->vaddr;
+
+		if (vaddr >= segment->vaddr && offset < segment->file_size &&
+		    segment->file_size - offset >= size)
+			return pread_all(elf->fd, to, size, segment->file_offset + offset) == 0;
+	}
+	return false;
 }

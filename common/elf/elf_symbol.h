@@ -15,6 +15,9 @@ struct elf_symbol {
 	uint64_t size;
 };
 
+/* Reads initialized data at ELF address @vaddr. False: the file does not have it. */
+bool elf_read_data(const struct elf_file *elf, uint64_t vaddr, void *to, size_t size);
+
 /* Fills vaddr and size of @symbols. 0; -ENODATA: the file was truncated; -EFBIG; -ENOMEM. */
 int elf_symbols_find(const struct elf_file *elf, struct elf_symbol *symbols, size_t n_symbols);
 

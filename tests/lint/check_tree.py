@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     # Reads what runtimes keep in files and in the memory of processes; helpers run it.
     "agent/interpreter/python": ["agent/executable", "agent/unwind", "common", "bpf/abi"],
     "agent/interpreter/hotspot": ["agent/executable", "agent/interpreter/python", "common", "bpf/abi"],
+    "agent/interpreter/v8": ["agent/executable", "agent/interpreter/python", "common", "bpf/abi"],
     "agent/interpreter": ["agent/interpreter", "agent/executable", "agent/helper", "agent/process", "agent/sample",
                           "common", "bpf/abi"],
     "agent/bpf_programs": ["common", "bpf"],
@@ -57,7 +58,7 @@ MAY_INCLUDE = {
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
-    "agent/helper": ["agent/executable", "agent/interpreter/python", "agent/interpreter/hotspot", "agent/jit/file", "agent/unwind", "common"],
+    "agent/helper": ["agent/executable", "agent/interpreter/python", "agent/interpreter/hotspot", "agent/interpreter/v8", "agent/jit/file", "agent/unwind", "common"],
     "agent/jit/file": ["agent/executable", "common"],
     "agent/jit": ["agent/executable", "agent/helper", "agent/jit/file", "agent/process", "agent/sample", "common"],
     "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/interpreter/python",

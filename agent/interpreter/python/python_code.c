@@ -2,6 +2,7 @@
 #include "agent/interpreter/python/python_code.h"
 
 #include "common/hash.h"
+#include "common/utf8.h"
 
 /* The fields of a code object that are read are in its first bytes. */
 #define CODE_BYTES 192
@@ -13,8 +14,6 @@
 #define STATE_KIND(state)       ((state) >> 2 & 7)
 #define STATE_IS_COMPACT(state) ((state) >> 5 & 1)
 #define STATE_IS_ASCII(state)   ((state) >> 6 & 1)
-
-#define MAX_CHARACTER 0x10ffff
 
 static uint64_t word_at(const uint8_t *bytes, size_t offset)
 {
@@ -45,35 +44,6 @@ static uint32_t character_at(const uint8_t *text, size_t index, uint32_t kind)
 	return two;
 }
 
-/* Writes a character as UTF-8 and returns its size. Surrogates and the like become '?'. */
-static size_t put_utf8(uint32_t character, uint8_t to[4])
-{
-	if (character < 0x80) {
-		to[0] = (uint8_t)character;
-		return 1;
-	}
-	if (character > MAX_CHARACTER || (character >= 0xd800 && character < 0xe000)) {
-		to[0] = '?';
-		return 1;
-	}
-	if (character < 0x800) {
-		to[0] = (uint8_t)(0xc0 | character >> 6);
-		to[1] = (uint8_t)(0x80 | (character & 0x3f));
-		return 2;
-	}
-	if (character < 0x10000) {
-		to[0] = (uint8_t)(0xe0 | character >> 12);
-		to[1] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
-		to[2] = (uint8_t)(0x80 | (character & 0x3f));
-		return 3;
-	}
-	to[0] = (uint8_t)(0xf0 | character >> 18);
-	to[1] = (uint8_t)(0x80 | (character >> 12 & 0x3f));
-	to[2] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
-	to[3] = (uint8_t)(0x80 | (character & 0x3f));
-	return 4;
-}
-
 static size_t convert(const uint8_t *text, size_t n_characters, uint32_t kind, size_t max_bytes,
 		      uint8_t *to)
 {
@@ -81,7 +51,7 @@ static size_t convert(const uint8_t *text, size_t n_characters, uint32_t kind, s
 
 	for (size_t i = 0; i < n_characters; i++) {
 		uint8_t character[4];
-		size_t size = put_utf8(character_at(text, i, kind), character);
+		size_t size = utf8_encode(character_at(text, i, kind), character);
 
 		if (size > max_bytes - used)
 			break;

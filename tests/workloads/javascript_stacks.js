@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// JavaScript with known stacks. Arguments: what runs, and a file; the program ends when the file exists.
+//
+//   shares    sixty(), thirty() and ten() use these shares of the time
+//   calls     200 levels of recursion, and functions that are called by V8's built-in functions
+//   threads   two workers
+
+const fs = require('fs');
+const { Worker, isMainThread, workerData } = require('worker_threads');
+
+const [, , program, endFile] = process.argv;
+
+// All time is used here.
+function spin(rounds) {
+	let x = rounds;
+
+	for (let i = 0; i < rounds * 1000; i++)
+		x = (Math.imul(x, 31) + i) | 0;
+	return x;
+}
+
+function hasEnded() {
+	return fs.existsSync(endFile);
+}
+
+function sixty() {
+	return spin(600);
+}
+
+function thirty() {
+	return spin(300);
+}
+
+function ten() {
+	return spin(100);
+}
+
+function shares() {
+	while (!hasEnded()) {
+		sixty();
+		thirty();
+		ten();
+	}
+}
+
+function descend(levels) {
+	if (levels > 1)
+		return descend(levels - 1) + 1;
+	return spin(400);
+}
+
+class Shop {
+	static tax(price) {
+		return spin(100) + price;
+	}
+
+	#prices = [3, 1, 2, 4];
+
+	cheapest() {
+		return this.#prices.toSorted ? [...this.#prices].sort((a, b) => spin(100) * 0 + a - b)[0] : 0;
+	}
+
+	total() {
+		return this.#prices.map(Shop.tax).reduce(function add(sum, price) {
+			return sum + price;
+		}, 0);
+	}
+}
+
+function* numbers(count) {
+	for (let i = 0; i < count; i++)
+		yield spin(100);
+}
+
+function consume() {
+	let sum = 0;
+
+	for (const number of numbers(4))
+		sum += number;
+	return sum;
+}
+
+function throws() {
+	spin(200);
+	throw new Error('expected');
+}
+
+function catches() {
+	try {
+		throws();
+	} catch (error) {
+		return spin(200);
+	}
+	return 0;
+}
+
+const compiled = new Function('spin', 'return spin(400);');
+
+async function waits() {
+	await null;
+	return spin(400);
+}
+
+async function calls() {
+	const shop = new Shop();
+
+	while (!hasEnded()) {
+		descend(200);
+		shop.cheapest();
+		shop.total();
+		consume();
+		catches();
+		compiled(spin);
+		await waits();
+	}
+}
+
+function threads() {
+	for (const name of ['first', 'second'])
+		new Worker(__filename, { argv: ['worker', endFile], workerData: name });
+}
+
+function firstThread() {
+	return spin(100);
+}
+
+function secondThread() {
+	return spin(100);
+}
+
+function worker() {
+	const run = workerData === 'first' ? firstThread : secondThread;
+
+	while (!hasEnded())
+		run();
+}
+
+const programs = { shares, calls, threads, worker };
+
+programs[isMainThread ? program : 'worker']();
