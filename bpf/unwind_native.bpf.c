@@ -129,7 +129,7 @@ static __always_inline bool add_user_frame(struct sample *sample, __u32 kind, __
 	return !is_full(sample) && sample_add_frame(sample, kind, executable, address);
 }
 
-/* Whether the frame is code that V8 generated for a function, which is then in sample->v8_function. */
+/* Whether V8 generated the code for a function, which is then in sample->v8_function. */
 static __always_inline bool is_v8_function(struct sample *sample, bool mapped)
 {
 	if ((mapped && sample->mapping.executable != 0) || v8_of(sample) == 0 ||

@@ -99,8 +99,8 @@ struct abi_python_layout {
  *   fp - 8        the context, a heap object; in frames of other code a number, the type of frame
  *   fp - 16       the JSFunction, which points to its SharedFunctionInfo
  *
- * Pointers to heap objects have 1 in their two lowest bits. A frame of the kind V8 is {address of the
- * SharedFunctionInfo, 0}. abi_process.flags has the index of the process's V8.
+ * Pointers to heap objects have 1 in their two lowest bits. A frame of the kind V8 is {address of
+ * the SharedFunctionInfo, 0}. abi_process.flags has the index of the process's V8.
  */
 struct abi_v8_layout {
 	__u16 function_shared; /* bytes from the beginning of a JSFunction */

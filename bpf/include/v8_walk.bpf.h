@@ -7,8 +7,8 @@
  * unwind rows. Both keep frame pointers, so that the native unwinder steps over them.
  *
  * A built-in function that has not yet made a frame, or that makes none, is interrupted with the
- * frame pointer of its caller. Then the frame pointer leads to the caller's function, whose frame is
- * added after that of the built-in function.
+ * frame pointer of its caller. Then the frame pointer leads to the caller's function, whose frame
+ * is added after that of the built-in function.
  */
 
 #include "bpf/include/unwind_step.bpf.h"
@@ -39,8 +39,8 @@ static __always_inline bool read_heap(__u64 address, __u64 *ret_value)
 /*
  * Sets sample->v8_function to the SharedFunctionInfo of the frame with the frame pointer @fp, or to
  * 0: it is not a frame of JavaScript. Returns 1 if @elf_addr is in code that enters the handlers of
- * byte code, else 0. Without side effects on sample->window: a page that is not resident is no reason to
- * cut the stack. The verifier checks this function once by itself.
+ * byte code, else 0. It does not read through sample->window, because a page that is not resident
+ * here is no reason to cut the stack. The verifier checks this function once by itself.
  */
 __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr);
 __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes of a function of a script at all of its lines: function_nodes.py total|callers PROFILE NAME
 
-PROFILE is an answer of ProfileTracing, in which labels of the function are "NAME (FILE.py:LINE)" or (FILE.java:LINE).
+PROFILE is an answer of ProfileTracing, in which labels of the function are "NAME (FILE:LINE)".
 total    prints the total of these nodes, without those below another one
 callers  prints for each node the labels of its callers, without lines, joined with "<"; each list once
 """
@@ -28,7 +28,7 @@ def main():
 
 
 def name_of(node):
-    return re.sub(r" \([^ ()]+\.(?:py|java):[0-9]+\)$", "", node["profile_location_str"])
+    return re.sub(r" \([^ ()]+:[0-9]+\)$", "", node["profile_location_str"])
 
 
 def callers_of(node, by_id):

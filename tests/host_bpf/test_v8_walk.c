@@ -3,8 +3,8 @@
  * Functions of JavaScript in an invented stack (made_up_stack.h), innermost first:
  *
  *   COMPILED      code that V8 generated, in memory without a file
- *   INTERPRETED   its caller; the return address is in function 0, which enters the handlers of byte
- *                 code
+ *   INTERPRETED   its caller; the return address is in function 0, which enters the handlers of
+ *                 byte code
  *   builtin       function 1, with a frame that has a type instead of a context
  *   CALLER        compiled; called function 1
  *   native        function 2, which has no frame of JavaScript
@@ -31,7 +31,7 @@ enum {
 	CALLER = 140,
 };
 
-/* Expected instead of a frame of JavaScript: a native function, or generated code without a name. */
+/* Other expected frames: a native function, generated code without a name. */
 #define NATIVE(number) (number)
 #define GENERATED      99
 

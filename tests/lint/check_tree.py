@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "agent/jit/file": ["agent/executable", "common"],
     "agent/jit": ["agent/executable", "agent/helper", "agent/jit/file", "agent/process", "agent/sample", "common"],
     "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/interpreter/python",
-                      "agent/paging", "agent/process",
+                      "agent/interpreter/v8", "agent/paging", "agent/process",
                       "agent/sample", "agent/unwind", "common", "bpf"],
 
     "symbolizer": ["symbolizer", "common", "proto"],

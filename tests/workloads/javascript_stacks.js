@@ -3,7 +3,7 @@
 // JavaScript with known stacks. Arguments: what runs, and a file; the program ends when the file exists.
 //
 //   shares    sixty(), thirty() and ten() use these shares of the time
-//   calls     200 levels of recursion, and functions that are called by V8's built-in functions
+//   calls     100 levels of recursion, and functions that are called by V8's built-in functions
 //   threads   two workers
 
 const fs = require('fs');
@@ -57,14 +57,13 @@ class Shop {
 
 	#prices = [3, 1, 2, 4];
 
+	// Two numbers are compared once.
 	cheapest() {
-		return this.#prices.toSorted ? [...this.#prices].sort((a, b) => spin(100) * 0 + a - b)[0] : 0;
+		return [2, 1].sort((a, b) => (spin(400) === 0 ? 0 : a - b))[0];
 	}
 
 	total() {
-		return this.#prices.map(Shop.tax).reduce(function add(sum, price) {
-			return sum + price;
-		}, 0);
+		return this.#prices.map(Shop.tax);
 	}
 }
 
@@ -106,7 +105,7 @@ async function calls() {
 	const shop = new Shop();
 
 	while (!hasEnded()) {
-		descend(200);
+		descend(100);
 		shop.cheapest();
 		shop.total();
 		consume();

@@ -23,10 +23,10 @@
 #define SCRIPT_WORDS 4
 
 /* Flags of a ScopeInfo. */
-#define SCOPE_TYPE(flags)             ((flags) & 15)
-#define SCOPE_HAS_CLASS_VARIABLE      (1U << 10)
+#define SCOPE_TYPE(flags)              ((flags)&15)
+#define SCOPE_HAS_CLASS_VARIABLE       (1U << 10)
 #define SCOPE_FUNCTION_VARIABLE(flags) ((flags) >> 12 & 3)
-#define SCOPE_HAS_INFERRED_NAME       (1U << 14)
+#define SCOPE_HAS_INFERRED_NAME        (1U << 14)
 
 /* From this number on, the names of variables are in a table. */
 #define MAX_INLINED_NAMES 75
@@ -123,8 +123,8 @@ static int put_name(const struct v8_memory *memory, const struct scope *scope, u
 		name = scope->inferred_name;
 	if (v8_string_length(memory, name) > 0)
 		return v8_string_read(memory, name, PYTHON_NAME_BYTES, to, ret_bytes);
-	*ret_bytes = put_text(scope->has_start && scope->start == 0 ? "(script)" : "(anonymous)",
-			      to);
+	*ret_bytes =
+		put_text(scope->has_start && scope->start == 0 ? "(script)" : "(anonymous)", to);
 	return 0;
 }
 

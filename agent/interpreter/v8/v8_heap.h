@@ -37,7 +37,7 @@ static inline uint32_t v8_smi(uint64_t word)
 	return (uint32_t)(word >> 32);
 }
 
-/* Reads the first @n_words words of the object to which @pointer points, and its instance type. 0. */
+/* Reads the first @n_words of the object to which @pointer points, and its instance type. 0. */
 int v8_object_read(const struct v8_memory *memory, uint64_t pointer, uint64_t *words,
 		   size_t n_words, uint16_t *ret_type);
 

@@ -4,8 +4,8 @@
 /*
  * The layouts of V8's objects, by version (layouts.def). A further version is a row there.
  *
- * A pointer to an object is its address plus 1. The first word of an object points to its map, which
- * has the instance type: the class of the object, and for strings their representation.
+ * A pointer to an object is its address plus 1. The first word of an object points to its map,
+ * which has the instance type: the class of the object, and for strings their representation.
  */
 
 #include "bpf/abi/interpreter.h"

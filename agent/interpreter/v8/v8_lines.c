@@ -58,8 +58,8 @@ static bool count_piece(const struct v8_memory *memory, struct v8_lines *lines,
 	if (size > 0 && memory->read(memory->arg, text->address + (first << text->has_two_bytes),
 				     buffer, size) < 0)
 		return false;
-	*ret_count = text->has_two_bytes ? count_units(buffer, n_characters)
-					 : count_bytes(buffer, size);
+	*ret_count =
+		text->has_two_bytes ? count_units(buffer, n_characters) : count_bytes(buffer, size);
 	return true;
 }
 

@@ -91,6 +91,9 @@ static const char *const builtin_kinds[] = {
 	"Builtin:", "BytecodeHandler:", "Stub:", "RegExp:", "WasmToJS:", "JSToWasm:",
 };
 
+/* Before the name: interpreted, and compiled by TurboFan, Sparkplug and (two versions) Maglev. */
+#define V8_TIERS "~*^+'"
+
 /* Where the location begins in "NAME LOCATION": both may have spaces. NULL: there is none. */
 static const char *find_location(struct span text)
 {
@@ -125,7 +128,7 @@ static void parse_script(struct span text, bool is_script, struct jit_name *name
 	const char *location;
 	struct span function;
 
-	if (length(text) > 0 && strchr("~*^+", *text.begin))
+	if (length(text) > 0 && strchr(V8_TIERS, *text.begin))
 		text.begin++;
 	location = find_location(text);
 	function = (struct span){ text.begin, location ? location - 1 : text.end };

@@ -133,13 +133,13 @@ static void check_function(struct script *script, const char *name, unsigned int
 		assert_int_equal(code.file_bytes, strlen(script->path));
 		assert_memory_equal(file, script->path, strlen(script->path));
 	}
-	assert_int_equal(v8_code_read(&script->memory, &script->lines, shared, code.mark, &again,
-				      content),
-			 0);
+	assert_int_equal(
+		v8_code_read(&script->memory, &script->lines, shared, code.mark, &again, content),
+		0);
 	/* A JSFunction is no SharedFunctionInfo. */
-	assert_int_equal(v8_code_read(&script->memory, &script->lines, function, 0, &again,
-				      content),
-			 -EBADMSG);
+	assert_int_equal(
+		v8_code_read(&script->memory, &script->lines, function, 0, &again, content),
+		-EBADMSG);
 }
 
 static void check_functions(struct script *script)

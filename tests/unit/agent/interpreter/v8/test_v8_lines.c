@@ -59,8 +59,7 @@ static void lines_are_those_of_a_simple_count(void **state)
 			assert_int_equal(v8_line_find(&narrow, &lines[0], &string, i), expected);
 			lines[0].bytes_read = 0;
 			string.has_two_bytes = true;
-			assert_int_equal(v8_line_find(&two_bytes, &lines[1], &string, i),
-					 expected);
+			assert_int_equal(v8_line_find(&two_bytes, &lines[1], &string, i), expected);
 			lines[1].bytes_read = 0;
 		}
 		expected += text[i] == '\n';

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Invented objects of V8 in an array of words. The object at word i has the address IMAGE_START + 8 * i.
+ * Invented objects of V8 in an array of words. The object at word i has the address
+ * IMAGE_START + 8 * i.
  */
 
 #include "agent/interpreter/v8/v8_heap.h"

@@ -12,6 +12,7 @@ static void names_of_runtimes_are_split(void **state)
 	} cases[] = {
 		{ "LazyCompile:*foo /app/x.js:12:3", "javascript", "foo", "/app/x.js", 12 },
 		{ "LazyCompile:~foo /app/x.js:12", "javascript", "foo", "/app/x.js", 12 },
+		{ "JS:'foo /app/x.js:12:3", "javascript", "foo", "/app/x.js", 12 },
 		{ "JS:*foo file:///app/x.mjs:12:3", "javascript", "foo", "/app/x.mjs", 12 },
 		{ "JS:^Shop.price /my app/x.js:1:9", "javascript", "Shop.price", "/my app/x.js",
 		  1 },
