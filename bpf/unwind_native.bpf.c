@@ -135,7 +135,7 @@ static __always_inline bool is_v8_function(struct sample *sample, bool mapped)
 	if ((mapped && sample->mapping.executable != 0) || v8_of(sample) == 0 ||
 	    sample->registers.fp < sample->registers.sp)
 		return false;
-	(void)v8_find_function(sample, sample->registers.fp, 0);
+	(void)v8_find_function(sample, sample->registers.fp, 0, true);
 	return sample->v8_function != 0;
 }
 
@@ -147,18 +147,19 @@ static __always_inline bool add_v8_frame(struct sample *sample)
 }
 
 /*
- * If @left, the frame that was added last, is in the file of V8 and has no row, it is a built-in
- * function. Adds the function of JavaScript that has this frame, or that called it.
+ * If @left, the frame that was added last, is a built-in function of V8, adds the function of
+ * JavaScript that has this frame, or that called it. In the file of V8, only built-in functions have
+ * no rows; the analysis of their code has made rows for some (agent/unwind/x86_code).
  */
 static __always_inline void add_builtin_function(struct sample *sample,
 						 const struct left_frame *left)
 {
 	bool is_entry;
 
-	if (sample->mapping.interpreter == 0 || sample->mapping.interpreter != v8_of(sample) ||
-	    sample->n_by_pointer == left->n_by_pointer)
+	if (sample->mapping.interpreter == 0 || sample->mapping.interpreter != v8_of(sample))
 		return;
-	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias);
+	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias,
+				    sample->n_by_pointer != left->n_by_pointer);
 	if (sample->v8_function == 0)
 		return;
 	/* The code between an interpreted function and its callee says nothing. */

@@ -89,6 +89,7 @@ static bool interpreter_entry(const struct mapping_publisher *publisher,
 	if (facts->runtime == INTERPRETER_V8 && v8 && !publisher->without_javascript) {
 		ret_entry->v8.function_shared = v8->function_shared;
 		ret_entry->v8.entry = facts->loop[0];
+		ret_entry->v8.builtins = facts->loop[1];
 		return true;
 	}
 	return false;

@@ -105,8 +105,11 @@ struct abi_python_layout {
 struct abi_v8_layout {
 	__u16 function_shared; /* bytes from the beginning of a JSFunction */
 	__u16 zero[3];
-	/* ELF addresses: the code that calls the handlers of byte code. 0 and 0: not known */
-	struct abi_code_range entry;
+	/*
+	 * ELF addresses, 0 and 0 if not known: the built-in functions, and the one of them that
+	 * calls the handlers of byte code
+	 */
+	struct abi_code_range builtins, entry;
 };
 
 struct abi_interpreter {

@@ -3,8 +3,8 @@
 
 /*
  * Finds the JavaScript function of a frame (struct abi_v8_layout). V8 compiles functions to code in
- * no file; its interpreter and its built-in functions are code in the file of the program, without
- * unwind rows. Both keep frame pointers, so that the native unwinder steps over them.
+ * no file; its interpreter and its built-in functions are code in the file of the program, most of
+ * it without unwind rows. Both keep frame pointers, so that the native unwinder steps over them.
  *
  * A built-in function that has not yet made a frame, or that makes none, is interrupted with the
  * frame pointer of its caller. Then the frame pointer leads to the caller's function, whose frame
@@ -36,14 +36,21 @@ static __always_inline bool read_heap(__u64 address, __u64 *ret_value)
 	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 }
 
+static __always_inline bool is_in_range(const struct abi_code_range *range, __u64 elf_addr)
+{
+	return elf_addr >= range->start && elf_addr < range->end;
+}
+
 /*
  * Sets sample->v8_function to the SharedFunctionInfo of the frame with the frame pointer @fp, or to
- * 0: it is not a frame of JavaScript. Returns 1 if @elf_addr is in code that enters the handlers of
- * byte code, else 0. It does not read through sample->window, because a page that is not resident
- * here is no reason to cut the stack. The verifier checks this function once by itself.
+ * 0: it is not a frame of JavaScript. @elf_addr is in the file of V8, where only built-in functions
+ * have such frames; @may_be: the code is one, or is generated. Returns 1 if the code calls
+ * the handlers of byte code, else 0. It does not read through sample->window, because a page that
+ * is not resident here is no reason to cut the stack. The verifier checks this function once by
+ * itself.
  */
-__verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr);
-__verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr)
+__verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr, bool may_be);
+__verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr, bool may_be)
 {
 	const struct abi_interpreter *v8;
 	__u64 words[2] = {}; /* the JSFunction, the context */
@@ -55,7 +62,8 @@ __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf
 	sample->v8_function = 0;
 	index = v8_of(sample);
 	v8 = bpf_map_lookup_elem(&interpreters, &index);
-	if (!v8 || v8->runtime != INTERPRETER_V8 || fp & 7 ||
+	if (!v8 || v8->runtime != INTERPRETER_V8 ||
+	    (!may_be && !is_in_range(&v8->v8.builtins, elf_addr)) || fp & 7 ||
 	    bpf_probe_read_user(words, sizeof(words), (void *)(fp + V8_FUNCTION)) ||
 	    !is_v8_object(words[0]) || !is_v8_object(words[1]))
 		return 0;
@@ -66,5 +74,5 @@ __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf
 	if (!is_v8_object(shared))
 		return 0;
 	sample->v8_function = shared;
-	return elf_addr >= v8->v8.entry.start && elf_addr < v8->v8.entry.end;
+	return is_in_range(&v8->v8.entry, elf_addr);
 }

@@ -9,7 +9,7 @@
  *   CALLER        compiled; called function 1
  *   native        function 2, which has no frame of JavaScript
  *
- * Functions 0 to 2 are in the file of V8, which has no rows for them.
+ * Functions 0 to 2 are in the file of V8, which has no rows for them, except in the last test.
  */
 #include "tests/host_bpf/made_up_stack.h"
 
@@ -92,9 +92,9 @@ static void map_v8(struct v8 *v8)
 	process->input.n_interpreters = ARRAY_SIZE(v8->interpreters);
 }
 
-static void set_up(struct v8 *v8)
+static void set_up(struct v8 *v8, const struct abi_unwind_rule *rules, unsigned int n_rules)
 {
-	struct made_up *process = made_up_new(NULL, 0);
+	struct made_up *process = made_up_new(rules, n_rules);
 
 	*v8 = (struct v8){ .process = process };
 	map_v8(v8);
@@ -154,7 +154,7 @@ static void frames_with_a_context_are_functions(void **state)
 	struct v8 v8;
 
 	(void)state;
-	set_up(&v8);
+	set_up(&v8, NULL, 0);
 	expect_frames_of(&v8, COMPILED, INTERPRETED, NATIVE(1), CALLER, NATIVE(2));
 	tear_down(&v8);
 }
@@ -164,7 +164,7 @@ static void other_processes_have_native_frames(void **state)
 	struct v8 v8;
 
 	(void)state;
-	set_up(&v8);
+	set_up(&v8, NULL, 0);
 	v8.entry.flags = 0;
 	expect_frames_of(&v8, GENERATED, NATIVE(0), NATIVE(1), GENERATED, NATIVE(2));
 	/* Another runtime has this index. */
@@ -180,7 +180,7 @@ static void the_innermost_builtin_remains_with_its_function(void **state)
 	struct v8 v8;
 
 	(void)state;
-	set_up(&v8);
+	set_up(&v8, NULL, 0);
 	v8.process->input.registers.pc = in_function(0);
 	expect_frames_of(&v8, NATIVE(0), COMPILED, INTERPRETED, NATIVE(1), CALLER, NATIVE(2));
 	tear_down(&v8);
@@ -191,7 +191,7 @@ static void without_symbols_the_entry_remains(void **state)
 	struct v8 v8;
 
 	(void)state;
-	set_up(&v8);
+	set_up(&v8, NULL, 0);
 	v8.interpreters[1].v8.entry = (struct abi_code_range){};
 	expect_frames_of(&v8, COMPILED, NATIVE(0), INTERPRETED, NATIVE(1), CALLER, NATIVE(2));
 	tear_down(&v8);
@@ -202,11 +202,32 @@ static void unreadable_functions_are_counted(void **state)
 	struct v8 v8;
 
 	(void)state;
-	set_up(&v8);
+	set_up(&v8, NULL, 0);
 	v8.process->words[COMPILED_RECORD - 2] = 4096 + 1;
 	v8.process->words[CALLER + FUNCTION_SHARED / 8] = 4096; /* no pointer */
 	expect_frames_of(&v8, GENERATED, INTERPRETED, NATIVE(1), GENERATED, NATIVE(2));
 	assert_int_equal(v8.process->output.counters[ABI_COUNTER_V8_UNREADABLE], 1);
+	tear_down(&v8);
+}
+
+/* Function 0 has a row: the built-in functions are known by their range. */
+static void builtins_with_rows_are_known_by_their_range(void **state)
+{
+	const struct abi_unwind_rule by_frame_pointer = {
+		.cfa = UNWIND_CFA_FP,
+		.cfa_offset = 16,
+		.fp = UNWIND_SAVED_CFA,
+		.fp_offset = -16,
+		.ra = UNWIND_SAVED_CFA,
+		.ra_offset = -8,
+	};
+	struct v8 v8;
+
+	(void)state;
+	set_up(&v8, &by_frame_pointer, 1);
+	expect_frames_of(&v8, COMPILED, NATIVE(0), NATIVE(1), CALLER, NATIVE(2));
+	v8.interpreters[1].v8.builtins = v8.interpreters[1].v8.entry;
+	expect_frames_of(&v8, COMPILED, INTERPRETED, NATIVE(1), CALLER, NATIVE(2));
 	tear_down(&v8);
 }
 
@@ -218,6 +239,7 @@ int main(void)
 		cmocka_unit_test(the_innermost_builtin_remains_with_its_function),
 		cmocka_unit_test(without_symbols_the_entry_remains),
 		cmocka_unit_test(unreadable_functions_are_counted),
+		cmocka_unit_test(builtins_with_rows_are_known_by_their_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

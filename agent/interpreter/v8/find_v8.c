@@ -8,12 +8,35 @@
 #define MAJOR "_ZN2v88internal7Version6major_E"
 #define MINOR "_ZN2v88internal7Version6minor_E"
 
-#define ENTRY "Builtins_InterpreterEntryTrampoline"
+#define ENTRY         "Builtins_InterpreterEntryTrampoline"
+#define BUILTINS      "v8_Default_embedded_blob_code_"
+#define BUILTINS_10   "v8_Default_embedded_blob_code_data_" /* up to V8 10; there is a pointer too */
+#define BUILTINS_SIZE "v8_Default_embedded_blob_code_size_"
+
+/* Only .symtab has these symbols, which may have been removed, or be too large. */
+static void find_builtins(const struct elf_file *elf, struct interpreter_facts *facts)
+{
+	struct elf_symbol symbols[] = {
+		{ .name = ENTRY },
+		{ .name = facts->version < 11 << 8 ? BUILTINS_10 : BUILTINS },
+		{ .name = BUILTINS_SIZE },
+	};
+	uint32_t size;
+
+	if (elf_symbols_find(elf, symbols, ARRAY_SIZE(symbols)) < 0)
+		return;
+	if (symbols[0].size <= UINT64_MAX - symbols[0].vaddr)
+		facts->loop[0] = (struct abi_code_range){ symbols[0].vaddr,
+							  symbols[0].vaddr + symbols[0].size };
+	if (symbols[1].vaddr != 0 && symbols[1].vaddr <= UINT64_MAX - UINT32_MAX &&
+	    elf_read_data(elf, symbols[2].vaddr, &size, sizeof(size)))
+		facts->loop[1] =
+			(struct abi_code_range){ symbols[1].vaddr, symbols[1].vaddr + size };
+}
 
 int find_v8(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 {
 	struct elf_symbol version[] = { { .name = MAJOR }, { .name = MINOR } };
-	struct elf_symbol entry = { .name = ENTRY };
 	struct interpreter_facts facts = { .runtime = INTERPRETER_V8 };
 	uint32_t major, minor;
 	int r;
@@ -30,10 +53,7 @@ int find_v8(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 	facts.version = major << 8 | minor;
 	if (!v8_layout_of(facts.version))
 		return 0;
-	/* Only .symtab has it, which may have been removed, or be too large. */
-	if (elf_symbols_find(elf, &entry, 1) == 0 && entry.size <= UINT64_MAX - entry.vaddr)
-		facts.loop[0] = (struct abi_code_range){ .start = entry.vaddr,
-							 .end = entry.vaddr + entry.size };
+	find_builtins(elf, &facts);
 	*ret_facts = facts;
 	return 1;
 }
