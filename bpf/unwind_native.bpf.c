@@ -148,8 +148,8 @@ static __always_inline bool add_v8_frame(struct sample *sample)
 
 /*
  * If @left, the frame that was added last, is a built-in function of V8, adds the function of
- * JavaScript that has this frame, or that called it. In the file of V8, only built-in functions have
- * no rows; the analysis of their code has made rows for some (agent/unwind/x86_code).
+ * JavaScript that has this frame, or that called it. In the file of V8, only built-in functions
+ * have no rows; the analysis of their code has made rows for some (agent/unwind/x86_code).
  */
 static __always_inline void add_builtin_function(struct sample *sample,
 						 const struct left_frame *left)

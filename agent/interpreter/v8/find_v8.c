@@ -10,7 +10,7 @@
 
 #define ENTRY         "Builtins_InterpreterEntryTrampoline"
 #define BUILTINS      "v8_Default_embedded_blob_code_"
-#define BUILTINS_10   "v8_Default_embedded_blob_code_data_" /* up to V8 10; there is a pointer too */
+#define BUILTINS_10   "v8_Default_embedded_blob_code_data_" /* up to V8 10 */
 #define BUILTINS_SIZE "v8_Default_embedded_blob_code_size_"
 
 /* Only .symtab has these symbols, which may have been removed, or be too large. */

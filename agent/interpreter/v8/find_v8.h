@@ -11,7 +11,7 @@
 
 /*
  * 1: *ret_facts, with the code that calls the handlers of byte code in loop[0] and the built-in
- * functions in loop[1] if the file has their symbols; 0: the file has no V8, or one of an unknown version; -ENODATA: the file was truncated;
- * -EFBIG: a table is too large; -ENOMEM.
+ * functions in loop[1] if the file has their symbols; 0: the file has no V8, or one of an unknown
+ * version; -ENODATA: the file was truncated; -EFBIG: a table is too large; -ENOMEM.
  */
 int find_v8(const struct elf_file *elf, struct interpreter_facts *ret_facts);
