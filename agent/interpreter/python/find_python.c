@@ -4,9 +4,7 @@
 #include "agent/interpreter/python/loop_parts.h"
 #include "agent/interpreter/python/python_layout.h"
 #include "agent/interpreter/python/unlinked_code.h"
-#include "agent/unwind/file/elf_code.h"
 #include "common/elf/elf_symbol.h"
-#include "common/file.h"
 
 /*
  * The state of the runtime, and its section from 3.10 on. Other files have neither, so that their
@@ -32,14 +30,9 @@ enum {
 /* Reads Py_Version: 0x030b02f0 is 3.11.2. Returns 0x030b, 0 if it cannot be read. */
 static uint32_t read_version(const struct elf_file *elf, uint64_t vaddr)
 {
-	const struct load_segment *segment = elf_segment_at(elf, vaddr, 0);
 	uint32_t version;
 
-	if (!segment || segment->file_size - (vaddr - segment->vaddr) < sizeof(version) ||
-	    pread_all(elf->fd, &version, sizeof(version),
-		      segment->file_offset + (vaddr - segment->vaddr)) < 0)
-		return 0;
-	return version >> 16;
+	return elf_read_data(elf, vaddr, &version, sizeof(version)) ? version >> 16 : 0;
 }
 
 /*
@@ -48,15 +41,10 @@ static uint32_t read_version(const struct elf_file *elf, uint64_t vaddr)
  */
 static bool is_free_threaded(const struct elf_file *elf, const struct interpreter_facts *facts)
 {
-	const struct load_segment *segment = elf_segment_at(elf, facts->runtime_addr, 0);
 	uint64_t head[3];
-	uint64_t offset;
 
-	if (facts->version < FIRST_FREE_THREADED || !segment)
-		return false;
-	offset = facts->runtime_addr - segment->vaddr;
-	if (segment->file_size - offset < sizeof(head) ||
-	    pread_all(elf->fd, head, sizeof(head), segment->file_offset + offset) < 0)
+	if (facts->version < FIRST_FREE_THREADED ||
+	    !elf_read_data(elf, facts->runtime_addr, head, sizeof(head)))
 		return false;
 	return memcmp(head, "xdebugpy", sizeof(head[0])) == 0 && head[2] != 0;
 }

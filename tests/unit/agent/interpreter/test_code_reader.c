@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/v8/v8_layout.h"
 #include "common/clock.h"
 #include "tests/support/unit.h"
 
@@ -92,11 +93,10 @@ static struct code_key key_of(const void *code)
 				  .pid = (uint32_t)getpid() };
 }
 
-/* Waits until all of @codes[@count] are read in @window. */
-static void read_all(struct fixture *fixture, const struct code_key *keys, size_t count,
-		     uint64_t window)
+/* Waits until all of @keys[@count] are read in @window. */
+static void read_from(struct fixture *fixture, const struct code_source *source,
+		      const struct code_key *keys, size_t count, uint64_t window)
 {
-	const struct code_source source = { .runtime = INTERPRETER_PYTHON, .version = VERSION };
 	struct pollfd polled = { .fd = helper_pool_fd(fixture->pool), .events = POLLIN };
 	size_t n_ready = 0;
 
@@ -105,7 +105,7 @@ static void read_all(struct fixture *fixture, const struct code_key *keys, size_
 
 		n_ready = 0;
 		for (size_t i = 0; i < count; i++) {
-			int r = code_reader_want(fixture->reader, &keys[i], &source, window);
+			int r = code_reader_want(fixture->reader, &keys[i], source, window);
 
 			assert_ok(r);
 			n_ready += r == 1;
@@ -115,6 +115,14 @@ static void read_all(struct fixture *fixture, const struct code_key *keys, size_
 		if (n_ready < count)
 			(void)poll(&polled, 1, 5);
 	}
+}
+
+static void read_all(struct fixture *fixture, const struct code_key *keys, size_t count,
+		     uint64_t window)
+{
+	const struct code_source source = { .runtime = INTERPRETER_PYTHON, .version = VERSION };
+
+	read_from(fixture, &source, keys, count, window);
 }
 
 static uint32_t number_of(struct fixture *fixture, const struct code_key *key)
@@ -220,6 +228,47 @@ static void failures_are_counted_by_reason(void **state)
 		assert_int_equal(number_of(fixture, &keys[i]), 0);
 }
 
+/* An object of V8: a map with its instance type, and words. A pointer to it is its address plus 1. */
+struct v8_object {
+	uint8_t map[16];
+	uint64_t words[6];
+};
+
+static uint64_t make_v8(struct v8_object *object, uint16_t type)
+{
+	memcpy(object->map + 12, &type, sizeof(type));
+	object->words[0] = (uintptr_t)object->map + 1;
+	return (uintptr_t)object->words + 1;
+}
+
+static void builtin_functions_of_v8_have_no_object(void **state)
+{
+	const struct code_source source = { .runtime = INTERPRETER_V8, .version = 11 << 8 | 3 };
+	const struct v8_layout *layout = v8_layout_of(source.version);
+	struct v8_object shared = {}, name = {}, script = {};
+	struct fixture *fixture = *state;
+	struct code_reader_stats stats;
+	struct code_key key = key_of(NULL);
+	uint32_t number = 0;
+
+	key.address = make_v8(&shared, layout->shared_type);
+	shared.words[layout->shared_name / 8] = make_v8(&name, 8);
+	name.words[1] = UINT64_C(3) << 32;
+	memcpy(&name.words[2], "map", 3);
+	shared.words[layout->shared_script / 8] = make_v8(&script, 131); /* undefined */
+	read_from(fixture, &source, &key, 1, 1);
+	assert_int_equal(code_reader_get(fixture->reader, &key, &number), CODE_IS_BUILTIN);
+	/* The same address has a function of a script now, without a name of the file. */
+	(void)make_v8(&script, layout->script_type);
+	read_from(fixture, &source, &key, 1, 2);
+	assert_int_equal(code_reader_get(fixture->reader, &key, &number), 1);
+	assert_string_equal(code_objects_get(fixture->objects, number)->content.function, "map");
+	assert_string_equal(code_objects_get(fixture->objects, number)->content.language,
+			    "javascript");
+	code_reader_stats(fixture->reader, &stats);
+	assert_int_equal(stats.read, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +279,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(more_objects_than_a_message_holds_are_read, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(failures_are_counted_by_reason, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(builtin_functions_of_v8_have_no_object, set_up,
+						tear_down),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;
