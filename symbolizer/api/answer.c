@@ -216,6 +216,17 @@ void answer_refuse_memory(struct http_response *response, const char *message)
 	http_response_error(response, 503, "%s", message);
 }
 
+bool answer_refused_memory(const struct api_context *context, int error, uint64_t refused,
+			   struct http_response *response)
+{
+	char message[PROFILE_MESSAGE_SIZE];
+
+	if (answer_memory_error(context, error, refused, message) != -ENOBUFS)
+		return false;
+	answer_refuse_memory(response, message);
+	return true;
+}
+
 /* Counts a query that ended with @r. Describes and logs a failure of the server. */
 static void count_query(struct api_context *context, const struct profile_request *request,
 			const struct profile_stats *stats, int r,

@@ -37,7 +37,16 @@ struct diff {
 	bool by_total;
 	int64_t limit;
 	struct arena *arena;
+	uint64_t refused; /* memory_budget_refused() before the comparison */
 };
+
+/* The arena has no room, or all queries together have no memory left. */
+static void answer_no_room(const struct api_context *context, const struct diff *diff,
+			   struct http_response *response)
+{
+	if (!answer_refused_memory(context, -ENOMEM, diff->refused, response))
+		http_response_error(response, 500, "cannot write the answer: %s", strerror(ENOMEM));
+}
 
 /* Returns false after filling @response with an error. */
 static bool read_options(const struct http_request *request, struct http_response *response,
@@ -92,7 +101,7 @@ static bool query_side(struct api_context *context, struct store_view *view, str
 	if (side == &diff->after)
 		answer_headers(response, profile_event(&side->parameters.profile), &side->stats);
 	if (r > 0 && keep_functions(diff, side, tree) < 0)
-		http_response_error(response, 500, "cannot write the answer: %s", strerror(ENOMEM));
+		answer_no_room(context, diff, response);
 	else if (r == -ENOBUFS)
 		answer_refuse_memory(response, side->message);
 	else if (r < 0)
@@ -182,7 +191,8 @@ static void write_answer(const struct diff *diff, const struct top_diff_row *row
 	json_object_end(&json);
 }
 
-static void compare(struct diff *diff, struct http_response *response)
+static void compare(const struct api_context *context, struct diff *diff,
+		    struct http_response *response)
 {
 	const struct top_diff_input input = {
 		.base = { diff->base.rows, diff->base.n_rows, diff->base.whole,
@@ -196,7 +206,7 @@ static void compare(struct diff *diff, struct http_response *response)
 	size_t count;
 
 	if (top_diff_make(&input, diff->arena, &rows, &count) < 0)
-		http_response_error(response, 500, "cannot write the answer: %s", strerror(ENOMEM));
+		answer_no_room(context, diff, response);
 	else
 		write_answer(diff, rows, count, response);
 }
@@ -208,6 +218,7 @@ static void answer_diff(struct api_context *context, const struct http_request *
 	char message[PARAMETERS_MESSAGE_SIZE] = "";
 	int r;
 
+	diff->refused = memory_budget_refused(context->memory);
 	if (!read_options(request, response, diff) ||
 	    !answer_open_view(context, request, response, &view))
 		return;
@@ -215,6 +226,8 @@ static void answer_diff(struct api_context *context, const struct http_request *
 	if (r == 0)
 		r = base_selection_parse(context, view, request, diff->arena,
 					 &diff->after.parameters, &diff->base.parameters, message);
+	if (r < 0 && answer_refused_memory(context, r, diff->refused, response))
+		return;
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
 				    message[0] ? message : strerror(-r));
@@ -222,7 +235,7 @@ static void answer_diff(struct api_context *context, const struct http_request *
 	}
 	if (query_side(context, view, diff, &diff->after, response) &&
 	    query_side(context, view, diff, &diff->base, response))
-		compare(diff, response);
+		compare(context, diff, response);
 }
 
 void api_diff(struct api_context *context, const struct http_request *request,

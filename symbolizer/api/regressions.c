@@ -80,18 +80,6 @@ static bool is_refused(const struct profile_request *profile, struct http_respon
 	return response->status == 400;
 }
 
-/* Returns true after filling @response if all queries together have no memory left. */
-static bool refuse_memory(const struct api_context *context, const struct comparison *comparison,
-			  int error, struct http_response *response)
-{
-	char message[PROFILE_MESSAGE_SIZE];
-
-	if (answer_memory_error(context, error, comparison->refused, message) != -ENOBUFS)
-		return false;
-	answer_refuse_memory(response, message);
-	return true;
-}
-
 /* Returns false after filling @response with an error. */
 static bool query_side(struct api_context *context, struct store_view *view,
 		       struct comparison *comparison, struct side *side,
@@ -258,7 +246,7 @@ static void compare(const struct api_context *context, struct comparison *compar
 		r = regressions_find(&input, comparison->arena, &comparison->found);
 	if (r == 0)
 		write_answer(comparison, response);
-	else if (!refuse_memory(context, comparison, r, response))
+	else if (!answer_refused_memory(context, r, comparison->refused, response))
 		http_response_error(response, 500, "cannot compare the profiles: %s", strerror(-r));
 }
 
@@ -279,7 +267,7 @@ static void answer_regressions(struct api_context *context, const struct http_re
 		r = base_selection_parse(context, view, request, comparison->arena,
 					 &comparison->after.parameters,
 					 &comparison->base.parameters, message);
-	if (r < 0 && refuse_memory(context, comparison, r, response))
+	if (r < 0 && answer_refused_memory(context, r, comparison->refused, response))
 		return;
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
