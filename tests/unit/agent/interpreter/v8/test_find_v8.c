@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/interpreter/v8/find_v8.h"
 
+#include "common/elf/elf_symbol.h"
 #include "tests/unit/agent/interpreter/v8/node_file.h"
 
 static void node_has_a_version(void **state)
@@ -35,12 +36,52 @@ static void unknown_versions_have_no_layout(void **state)
 	assert_null(v8_layout_of(9 << 8 | 4));
 }
 
+/* A number that V8 exports for debuggers, under one of two names. */
+static void expect_constant(const struct elf_file *elf, const char *name, const char *other_name,
+			    int expected)
+{
+	struct elf_symbol symbols[] = { { .name = name }, { .name = other_name } };
+	int value;
+
+	assert_ok(elf_symbols_find(elf, symbols, ARRAY_SIZE(symbols)));
+	assert_true(
+		elf_read_data(elf, symbols[symbols[0].vaddr ? 0 : 1].vaddr, &value, sizeof(value)));
+	assert_int_equal(value, expected);
+}
+
+#define SHARED_INFO "v8dbg_class_SharedFunctionInfo__"
+
+static void the_layout_is_what_v8_exports_for_debuggers(void **state)
+{
+	const struct interpreter_facts facts = installed_v8();
+	const struct v8_layout *layout = v8_layout_of(facts.version);
+	scoped_fd int fd = open(NODE, O_RDONLY | O_CLOEXEC);
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct interpreter_facts of_program = {};
+
+	(void)state;
+	/* The library of Debian's package has the same names; here the program is enough. */
+	if (fd < 0 || find_v8_in(NODE, &of_program) != 1)
+		skip();
+	assert_ok(elf_file_open(fd, &elf));
+	expect_constant(elf, "v8dbg_class_JSFunction__shared__SharedFunctionInfo", "",
+			layout->function_shared);
+	expect_constant(elf, SHARED_INFO "name_or_scope_info__Object",
+			SHARED_INFO "name_or_scope_info__Tagged_Object_", layout->shared_name);
+	expect_constant(elf, SHARED_INFO "script_or_debug_info__HeapObject",
+			SHARED_INFO "script__Tagged_HeapObject_", layout->shared_script);
+	expect_constant(elf, "v8dbg_type_Script__SCRIPT_TYPE", "", layout->script_type);
+	expect_constant(elf, "v8dbg_off_fp_context", "", -8);
+	expect_constant(elf, "v8dbg_off_fp_function", "", -16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_has_a_version),
 		cmocka_unit_test(other_programs_have_none),
 		cmocka_unit_test(unknown_versions_have_no_layout),
+		cmocka_unit_test(the_layout_is_what_v8_exports_for_debuggers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
