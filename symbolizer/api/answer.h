@@ -130,7 +130,7 @@ int answer_memory_error(const struct api_context *context, int error, uint64_t r
 			char ret_message[PROFILE_MESSAGE_SIZE]);
 void answer_refuse_memory(struct http_response *response, const char *message);
 
-/* Answers such an error, of work that follows a query, and returns true; false: it is another one. */
+/* Answers such an error of work that follows a query. False: it is another error. */
 bool answer_refused_memory(const struct api_context *context, int error, uint64_t refused,
 			   struct http_response *response);
 

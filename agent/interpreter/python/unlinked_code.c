@@ -106,6 +106,13 @@ static bool stores_frame(const struct x86_encoding *encoding)
 	       encoding->displacement == THREAD_FRAME;
 }
 
+static uint16_t without_register(uint16_t registers, unsigned int number)
+{
+	const uint32_t mask = 1U << number;
+
+	return (uint16_t)(registers & ~mask);
+}
+
 /* Returns which registers contain the argument after the instruction. */
 static uint16_t follow_argument(uint16_t registers, const struct decoded *decoded)
 {
@@ -118,8 +125,13 @@ static uint16_t follow_argument(uint16_t registers, const struct decoded *decode
 		to = encoding->reg;
 	}
 	if (encoding->mode == 3 &&
-	    (is_move_of_register(encoding, 0x8b) || is_move_of_register(encoding, 0x89)))
-		return (uint16_t)((registers & ~(1U << to)) | (registers >> from & 1U) << to);
+	    (is_move_of_register(encoding, 0x8b) || is_move_of_register(encoding, 0x89))) {
+		const uint32_t bit = 1U << to;
+
+		if (registers & 1U << from)
+			return (uint16_t)(registers | bit);
+		return without_register(registers, to);
+	}
 	switch (instruction->effect) {
 	case X86_CALL:
 	case X86_CALL_INDIRECT:
@@ -127,18 +139,18 @@ static uint16_t follow_argument(uint16_t registers, const struct decoded *decode
 	case X86_POP:
 		return instruction->value == X86_NO_REGISTER
 			       ? registers
-			       : (uint16_t)(registers & ~(1U << instruction->value));
+			       : without_register(registers, (unsigned int)instruction->value);
 	case X86_LOAD:
 	case X86_COPY_SP:
-		return (uint16_t)(registers & ~(1U << instruction->reg));
+		return without_register(registers, instruction->reg);
 	case X86_FP_LOST:
 	case X86_FP_FROM_SP:
 	case X86_LEAVE:
-		return (uint16_t)(registers & ~(1U << X86_RBP));
+		return without_register(registers, X86_RBP);
 	default:
 		return instruction->written == X86_NO_REGISTER
 			       ? registers
-			       : (uint16_t)(registers & ~(1U << instruction->written));
+			       : without_register(registers, instruction->written);
 	}
 }
 

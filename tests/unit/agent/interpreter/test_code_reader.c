@@ -228,7 +228,7 @@ static void failures_are_counted_by_reason(void **state)
 		assert_int_equal(number_of(fixture, &keys[i]), 0);
 }
 
-/* An object of V8: a map with its instance type, and words. A pointer to it is its address plus 1. */
+/* An object of V8: a map with its instance type, and words. */
 struct v8_object {
 	uint8_t map[16];
 	uint64_t words[6];
