@@ -57,7 +57,7 @@ start_script threads
 is_named() {
 	query_profile "$1" "$(($(now_s) - 3))" "$(now_s)" >"$work/named.json"
 	labels_of "$work/named.json" | grep -F ' (javascript_stacks.js:' >/dev/null &&
-		! labels_of "$work/named.json" | grep -F '[truncated: no-unwind-row]' >/dev/null
+		awk -v cut="$(percent_cut "$work/named.json")" 'BEGIN { exit cut > 0.5 }'
 }
 
 for program in js_shares js_calls js_threads; do
