@@ -31,8 +31,10 @@ static int find_code(void *arg, const struct abi_sample *sample, uint64_t addres
 {
 	const struct agent *agent = arg;
 	const struct code_key key = code_key_of(sample, address);
+	int r = code_reader_get(agent->code_reader, &key, ret_number);
 
-	return code_reader_get(agent->code_reader, &key, ret_number);
+	/* A built-in function also has a native frame. */
+	return r == CODE_IS_BUILTIN ? FRAME_IS_LEFT_OUT : r;
 }
 
 /* A method whose names are not known has neither object nor position. */

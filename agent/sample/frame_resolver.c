@@ -154,7 +154,7 @@ static size_t convert_byte_code(const struct frame_resolver *resolver,
 		ret_frame->object = FRAME_CODE_OBJECT | number;
 		ret_frame->address = from->executable;
 	}
-	return r != 2;
+	return r == FRAME_IS_LEFT_OUT ? 0 : 1;
 }
 
 /* Returns the number of frames in @ret_frames, at least 1 and at most @max, which is not 0. */

@@ -15,10 +15,13 @@
 
 struct frame_resolver;
 
+/* Another frame stands for the function. */
+#define FRAME_IS_LEFT_OUT 2
+
 /*
  * Finds the code object at an address in the process of a sample, as code_reader_get() does
- * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known; 2: the frame is
- * left out, because another frame stands for the function.
+ * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known; or
+ * FRAME_IS_LEFT_OUT.
  */
 struct frame_code_source {
 	void *arg;
