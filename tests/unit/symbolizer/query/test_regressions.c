@@ -242,7 +242,7 @@ static int add_paths(struct function_shares *shares, unsigned int count)
 	int r = 0;
 
 	for (unsigned int i = 0; i < count && r == 0; i++) {
-		char path[32];
+		char path[40];
 
 		(void)snprintf(path, sizeof(path), "caller%u;callee%u", i / 16, i);
 		r = function_shares_add_path(shares, path, i % FUNCTION_SHARES_COLUMNS, 1);
