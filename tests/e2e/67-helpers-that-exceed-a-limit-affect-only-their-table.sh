@@ -85,7 +85,7 @@ for name in greedy endless; do
 	start_background $name "$work/$name"
 	declare "${name}_pid=$background_pid"
 done
-expect_within 60s failed_by limits
+expect_within 180s failed_by limits
 expect_within 120s failed_by timeout
 say "$(grep -E '^hearth_agent_(unwind_tables|helpers|unwind_compile)' "$agent_metrics" | tr '\n' ' ')"
 

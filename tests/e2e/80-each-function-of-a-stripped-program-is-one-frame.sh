@@ -18,7 +18,9 @@ flame() {
 		"$server_url/v1/flame?service=stripped&since=$from&until=$((to + 1))&format=nodes${2:-}"
 }
 
-has_function_starts() { flame flame.json && labels_of "$work/flame.json" | grep -xF -- "$work_a" >/dev/null; }
+has_function_starts() {
+	flame flame.json && labels_of "$work/flame.json" | grep -xF -- "$work_a" >/dev/null && has_kernel_names "$work/flame.json"
+}
 
 # expect_same_labels FILE OTHER: both profiles have the same set of labels
 expect_same_labels() { diff <(labels_of "$work/$1") <(labels_of "$work/$2") || fail "the labels of $1 are not those of $2"; }
@@ -33,7 +35,7 @@ to=$((from + 5))
 wait_for_coverage $((to + 1))
 
 work_a=$(start_of work_a) work_b=$(start_of work_b) work_c=$(start_of work_c) work_round=$(start_of work_round)
-expect_within 90s has_function_starts
+expect_within 150s has_function_starts
 end_process "$pid"
 
 # ---- the shares are those of a program with names (test 01)

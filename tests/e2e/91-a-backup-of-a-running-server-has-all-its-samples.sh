@@ -18,12 +18,8 @@ to=$((from + 5))
 wait_for_coverage $((to + 2))
 fetch_profile "$work/before.json" shares "$from" "$to"
 wait_for_name work_a shares "$from" "$to"
-# The server compiles the kernel's symbols meanwhile: names that arrive later would be a difference.
-kernel_has_names() {
-	fetch_profile "$work/before.json" shares "$from" "$to"
-	! labels_of "$work/before.json" | grep -xF '[k] [kernel]' >/dev/null
-}
-expect_within 120s kernel_has_names
+is_complete() { fetch_profile "$work/before.json" shares "$from" "$to" && has_kernel_names "$work/before.json"; }
+expect_within 120s is_complete
 
 say "backing up"
 "$HEARTH_BUILD/bin/hearth-symbolizer" --config=/dev/null --data "$server_data" --backup "$work/copy" >>"$work/backup.log" 2>&1 ||

@@ -293,6 +293,10 @@ wait_for_name() {
 	expect_within 90s is_named "$@"
 }
 
+# has_kernel_names FILE: the functions of the kernel have names. An agent uploads the kernel's symbols first, and the server
+# compiles them for some seconds. Names that arrive between two queries would be a difference of their answers.
+has_kernel_names() { ! labels_of "$1" | grep -xF '[k] [kernel]' >/dev/null; }
+
 # total_of FILE: total of the root.
 total_of() { jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0' "$1"; }
 
