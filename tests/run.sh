@@ -26,7 +26,7 @@ failures=() skips=()
 export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
 
 # No test takes this long unless it hangs.
-readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=900 KERNEL_LIMIT_S=1800 TAIL_LINES=80
+readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=300 KERNEL_LIMIT_S=1800 TAIL_LINES=80
 
 usage() {
 	sed -n 's/^# \{0,1\}//; 4,11p' "${BASH_SOURCE[0]}"
