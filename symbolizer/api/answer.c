@@ -227,6 +227,17 @@ bool answer_refused_memory(const struct api_context *context, int error, uint64_
 	return true;
 }
 
+bool answer_request_error(struct http_response *response, int error, const char *message)
+{
+	if (error == -EINVAL)
+		http_response_error(response, 400, "%s", message);
+	else if (error == -ENOBUFS)
+		answer_refuse_memory(response, message);
+	else
+		return error == -ECANCELED;
+	return true;
+}
+
 /* Counts a query that ended with @r. Describes and logs a failure of the server. */
 static void count_query(struct api_context *context, const struct profile_request *request,
 			const struct profile_stats *stats, int r,

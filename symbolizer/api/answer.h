@@ -134,6 +134,12 @@ void answer_refuse_memory(struct http_response *response, const char *message);
 bool answer_refused_memory(const struct api_context *context, int error, uint64_t refused,
 			   struct http_response *response);
 
+/*
+ * Answers an error of a query that is no failure of the server: an invalid request, no memory left,
+ * or a client that has closed the connection. False: it is another error.
+ */
+bool answer_request_error(struct http_response *response, int error, const char *message);
+
 /* Runs profile_unresolved() in the same way. */
 int answer_unresolved(struct api_context *context, struct store_view *view,
 		      const struct profile_request *request, struct arena *arena,

@@ -94,16 +94,7 @@ bool deepflow_set_conditions(struct deepflow_call *call, const char *text, size_
 
 void deepflow_fail(struct deepflow_call *call, int error)
 {
-	if (error == -EINVAL) {
-		http_response_error(call->response, 400, "%s", call->message);
-		return;
-	}
-	if (error == -ENOBUFS) {
-		answer_refuse_memory(call->response, call->message);
-		return;
-	}
-	/* The client has closed the connection. */
-	if (error == -ECANCELED)
+	if (answer_request_error(call->response, error, call->message))
 		return;
 	if (!call->message[0]) {
 		api_count(call->context, API_METRIC_STORE_ERRORS, 1);

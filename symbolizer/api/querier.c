@@ -118,15 +118,7 @@ bool querier_select(struct querier_call *call, const struct querier_selection *s
 
 void querier_fail(struct querier_call *call, int error)
 {
-	if (error == -EINVAL) {
-		http_response_error(call->response, 400, "%s", call->message);
-		return;
-	}
-	if (error == -ENOBUFS) {
-		answer_refuse_memory(call->response, call->message);
-		return;
-	}
-	if (error == -ECANCELED)
+	if (answer_request_error(call->response, error, call->message))
 		return;
 	api_count(call->context, API_METRIC_STORE_ERRORS, 1);
 	(void)log_error_errno(error, "cannot answer '%s', answering with an error: %m",
