@@ -19,6 +19,7 @@
  * it has written the object to which the pointer leads.
  */
 
+#include "bpf/include/interpreter.bpf.h"
 #include "bpf/include/sample.bpf.h"
 #include "bpf/include/task.bpf.h"
 #include "common/frame.h"
@@ -32,16 +33,6 @@
 /* Steps in addition to those that add frames: threads, and two for each call of the loop. */
 #define PYTHON_MORE_STEPS (PYTHON_MAX_THREADS + 2 * ABI_MAX_USER_FRAMES)
 
-static __always_inline const struct abi_interpreter *find_interpreter(__u32 index)
-{
-	return index ? bpf_map_lookup_elem(&interpreters, &index) : NULL;
-}
-
-static __always_inline bool is_in(const struct abi_code_range *range, __u64 elf_addr)
-{
-	return elf_addr >= range->start && elf_addr < range->end;
-}
-
 /* Whether the frame with this address in sample->mapping is a call of the interpreter's loop. */
 static __always_inline bool is_interpreter_loop(const struct sample *sample, __u64 elf_addr)
 {
@@ -49,11 +40,6 @@ static __always_inline bool is_interpreter_loop(const struct sample *sample, __u
 
 	return interpreter && interpreter->runtime == INTERPRETER_PYTHON &&
 	       (is_in(&interpreter->loop[0], elf_addr) || is_in(&interpreter->loop[1], elf_addr));
-}
-
-static __always_inline bool read_pointer(__u64 address, __u64 *ret_value)
-{
-	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 }
 
 static __always_inline void lose_python(struct sample *sample, enum abi_counter reason)

@@ -11,9 +11,10 @@
  * is added after that of the built-in function.
  */
 
+#include "bpf/include/interpreter.bpf.h"
 #include "bpf/include/unwind_step.bpf.h"
 
-#define V8_CONTEXT  (-8)
+/* From the frame pointer; the context follows. */
 #define V8_FUNCTION (-16)
 
 #define V8_TAG      1
@@ -30,24 +31,13 @@ static __always_inline __u32 v8_of(const struct sample *sample)
 	return sample->process_flags >> ABI_PROCESS_V8_SHIFT;
 }
 
-/* Reads the word at @address, which need not be near the stack window. */
-static __always_inline bool read_heap(__u64 address, __u64 *ret_value)
-{
-	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
-}
-
-static __always_inline bool is_in_range(const struct abi_code_range *range, __u64 elf_addr)
-{
-	return elf_addr >= range->start && elf_addr < range->end;
-}
-
 /*
  * Sets sample->v8_function to the SharedFunctionInfo of the frame with the frame pointer @fp, or to
  * 0: it is not a frame of JavaScript. @elf_addr is in the file of V8, where only built-in functions
- * have such frames; @may_be: the code is one, or is generated. Returns 1 if the code calls
- * the handlers of byte code, else 0. It does not read through sample->window, because a page that
- * is not resident here is no reason to cut the stack. The verifier checks this function once by
- * itself.
+ * have such frames; @may_be: it is known that the code is one, or was generated. Returns 1 if the
+ * code calls the handlers of byte code, else 0. It does not read through sample->window, because a
+ * page that is not resident here is no reason to cut the stack. The verifier checks this function
+ * once by itself.
  */
 __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr, bool may_be);
 __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf_addr, bool may_be)
@@ -55,24 +45,22 @@ __verified_alone int v8_find_function(struct sample *sample, __u64 fp, __u64 elf
 	const struct abi_interpreter *v8;
 	__u64 words[2] = {}; /* the JSFunction, the context */
 	__u64 shared = 0;
-	__u32 index;
 
 	if (!sample)
 		return 0;
 	sample->v8_function = 0;
-	index = v8_of(sample);
-	v8 = bpf_map_lookup_elem(&interpreters, &index);
+	v8 = find_interpreter(v8_of(sample));
 	if (!v8 || v8->runtime != INTERPRETER_V8 ||
-	    (!may_be && !is_in_range(&v8->v8.builtins, elf_addr)) || fp & 7 ||
+	    (!may_be && !is_in(&v8->v8.builtins, elf_addr)) || fp & 7 ||
 	    bpf_probe_read_user(words, sizeof(words), (void *)(fp + V8_FUNCTION)) ||
 	    !is_v8_object(words[0]) || !is_v8_object(words[1]))
 		return 0;
-	if (!read_heap(words[0] - V8_TAG + v8->v8.function_shared, &shared)) {
+	if (!read_pointer(words[0] - V8_TAG + v8->v8.function_shared, &shared)) {
 		count(ABI_COUNTER_V8_UNREADABLE);
 		return 0;
 	}
 	if (!is_v8_object(shared))
 		return 0;
 	sample->v8_function = shared;
-	return is_in_range(&v8->v8.entry, elf_addr);
+	return is_in(&v8->v8.entry, elf_addr);
 }
