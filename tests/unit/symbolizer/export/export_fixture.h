@@ -59,12 +59,34 @@ static const struct fake_row export_rows[] = {
 
 static const struct fake_name hostile_names[] = { { 0x4e, HOSTILE_NAME } };
 
+/* Compiles all symbol tables: a query waits for them for a few seconds only. */
+static inline void make_tables(struct fixture *fixture)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	const uint64_t address = 0;
+
+	assert_ok(arena_new(MIB, &arena));
+	for (size_t i = 0; i < fixture->fake.n_executables; i++) {
+		const struct resolve_request request = {
+			.id = &fixture->executables[i].identity,
+			.addresses = &address,
+			.count = 1,
+			.patience_ns = 120 * NSEC_PER_SEC,
+		};
+		struct resolve_answer answer;
+
+		assert_ok(resolver_resolve(fixture->resolver, &request, arena, &answer));
+		assert_false(answer.pending);
+	}
+}
+
 static inline int export_setup(void **state)
 {
 	struct fixture *fixture;
 
 	assert_int_equal(fixture_setup(state), 0);
 	fixture = *state;
+	make_tables(fixture);
 	FAKE_SET(fixture, series, export_series);
 	set_stacks(fixture, export_stacks, ARRAY_SIZE(export_stacks));
 	FAKE_SET(fixture, rows, export_rows);
