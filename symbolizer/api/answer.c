@@ -238,6 +238,25 @@ bool answer_request_error(struct http_response *response, int error, const char 
 	return true;
 }
 
+void answer_query_error(struct http_response *response, int error, const char *message)
+{
+	if (!answer_request_error(response, error, message))
+		http_response_error(response, 500, "%s", message);
+}
+
+bool answer_sums(struct api_context *context, const struct http_request *request,
+		 struct http_response *response, int r, uint64_t refused,
+		 char message[PROFILE_MESSAGE_SIZE])
+{
+	r = answer_memory_error(context, r, refused, message);
+	if (r >= 0 || answer_request_error(response, r, message))
+		return r >= 0;
+	api_count(context, API_METRIC_STORE_ERRORS, 1);
+	(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m", request->path);
+	http_response_error(response, 500, "cannot sum up the samples: %s", strerror(-r));
+	return false;
+}
+
 /* Counts a query that ended with @r. Describes and logs a failure of the server. */
 static void count_query(struct api_context *context, const struct profile_request *request,
 			const struct profile_stats *stats, int r,

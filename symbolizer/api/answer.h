@@ -140,6 +140,17 @@ bool answer_refused_memory(const struct api_context *context, int error, uint64_
  */
 bool answer_request_error(struct http_response *response, int error, const char *message);
 
+/* Answers any error of a query that has reported it and set the message. */
+void answer_query_error(struct http_response *response, int error, const char *message);
+
+/*
+ * Answers and reports an error @r of a query of sums; *message is set if it is -EINVAL. @refused:
+ * memory_budget_refused() before the query. Returns whether @r is no error.
+ */
+bool answer_sums(struct api_context *context, const struct http_request *request,
+		 struct http_response *response, int r, uint64_t refused,
+		 char message[PROFILE_MESSAGE_SIZE]);
+
 /* Runs profile_unresolved() in the same way. */
 int answer_unresolved(struct api_context *context, struct store_view *view,
 		      const struct profile_request *request, struct arena *arena,

@@ -71,11 +71,11 @@ int base_selection_check(const struct http_request *request,
 	return -EINVAL;
 }
 
-int base_selection_parse(struct api_context *context, struct store_view *view,
-			 const struct http_request *request, struct arena *arena,
-			 const struct profile_parameters *after,
-			 struct profile_parameters *ret_base,
-			 char ret_message[PARAMETERS_MESSAGE_SIZE])
+/* Parses the base of the selection @after. -ENOMEM has no message. */
+static int parse_base(struct api_context *context, struct store_view *view,
+		      const struct http_request *request, struct arena *arena,
+		      const struct profile_parameters *after, struct profile_parameters *ret_base,
+		      char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	const struct time_range *range = &after->range;
 	struct http_request base_request = *request;
@@ -99,4 +99,57 @@ int base_selection_parse(struct api_context *context, struct store_view *view,
 		ret_base->profile.to_slot = range->to_slot;
 	}
 	return 0;
+}
+
+bool compared_sides_read(struct api_context *context, struct store_view *view,
+			 const struct http_request *request, struct http_response *response,
+			 struct arena *arena, struct compared_sides *sides)
+{
+	char message[PARAMETERS_MESSAGE_SIZE] = "";
+	int r;
+
+	r = profile_parameters_parse(context, view, request, &sides->after.parameters, message);
+	if (r == 0)
+		r = parse_base(context, view, request, arena, &sides->after.parameters,
+			       &sides->base.parameters, message);
+	if (r < 0 && !answer_refused_memory(context, r, sides->refused, response))
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
+				    message[0] ? message : strerror(-r));
+	return r == 0;
+}
+
+bool compared_side_found(const struct compared_sides *sides, const struct compared_side *side,
+			 int r, struct http_response *response)
+{
+	const char *name = side == &sides->base ? "the base: " : "";
+
+	if (r == 0 || r == -EINVAL)
+		http_response_error(response, r == 0 ? 404 : 400, "%s%s", name, side->message);
+	else if (r < 0 && !answer_request_error(response, r, side->message))
+		http_response_error(response, 500, "%s%s", name, side->message);
+	return r > 0;
+}
+
+void compared_side_write(struct json_writer *json, const char *key,
+			 const struct compared_side *side, uint64_t total)
+{
+	const struct profile_request *profile = &side->parameters.profile;
+
+	json_key(json, key);
+	json_object_begin(json);
+	json_key(json, "service");
+	if (profile->service)
+		json_text(json, profile->service);
+	else
+		json_null_value(json);
+	json_key_text(json, "filter", profile->tag_filter ? profile->tag_filter : "");
+	json_key_uint(json, "since", side->parameters.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "until", side->parameters.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "total", answer_value(profile_event(profile), total));
+	answer_samples(json, &side->stats);
+	if (profile->n_blocks > 0)
+		json_key_uint(json, "blocks", side->stats.n_blocks);
+	json_key_uint(json, "covered_s", side->stats.covered_s);
+	json_key_text(json, "message", side->message);
+	json_object_end(json);
 }

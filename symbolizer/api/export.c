@@ -133,17 +133,16 @@ static void answer_failure(struct api_context *context, struct http_response *re
 	/* The query has reported its own errors; the writer's have no message. */
 	if (error == -ENOMEM && !export->message[0])
 		error = answer_memory_error(context, error, refused, export->message);
-	if (error == -ENOBUFS)
-		answer_refuse_memory(response, export->message);
-	else if (error == -EFBIG)
+	if (!export->message[0])
+		(void)snprintf(export->message, sizeof(export->message), "%s", strerror(-error));
+	if (error == -EFBIG)
 		http_response_error(
 			response, 400,
 			"the file would be larger than %llu MiB or have more than %u "
 			"different stacks: choose a shorter time, a service or a filter",
 			(unsigned long long)(HTTP_RESPONSE_MAX_BYTES / MIB), PROFILE_MAX_NODES);
 	else
-		http_response_error(response, error == -EINVAL ? 400 : 500, "%s",
-				    export->message[0] ? export->message : strerror(-error));
+		answer_query_error(response, error, export->message);
 }
 
 static void write_export(struct api_context *context, struct store_view *view,
@@ -171,18 +170,12 @@ void api_export(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
 	scoped(store_view_closep) struct store_view *view = NULL;
-	char message[PARAMETERS_MESSAGE_SIZE];
 	struct export export = {};
-	int r;
 
 	if (!read_format(request, response, &export) ||
-	    !answer_open_view(context, request, response, &view))
+	    !answer_open_view(context, request, response, &view) ||
+	    !profile_parameters_read(context, view, request, response, &export.parameters))
 		return;
-	r = profile_parameters_parse(context, view, request, &export.parameters, message);
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
-		return;
-	}
 	set_selection(&export);
 	write_export(context, view, &export, response);
 }

@@ -42,25 +42,17 @@ static bool select_profile(struct api_context *context, const struct http_reques
 			   struct http_response *response, struct selected *selected)
 {
 	scoped(store_view_closep) struct store_view *view = NULL;
-	char message[PARAMETERS_MESSAGE_SIZE];
 	int r;
 
-	if (!answer_open_view(context, request, response, &view))
-		return false;
-	r = profile_parameters_parse(context, view, request, &selected->parameters, message);
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
-		return false;
-	}
-	if (!read_side(request, response, &selected->parameters.profile))
+	if (!answer_open_view(context, request, response, &view) ||
+	    !profile_parameters_read(context, view, request, response, &selected->parameters) ||
+	    !read_side(request, response, &selected->parameters.profile))
 		return false;
 	r = answer_query(context, view, &selected->parameters.profile, &selected->tree,
 			 &selected->stats, selected->message);
 	answer_headers(response, profile_event(&selected->parameters.profile), &selected->stats);
-	if (r == -ENOBUFS)
-		answer_refuse_memory(response, selected->message);
-	else if (r < 0)
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", selected->message);
+	if (r < 0)
+		answer_query_error(response, r, selected->message);
 	return r >= 0;
 }
 
@@ -176,7 +168,6 @@ void api_top(struct api_context *context, const struct http_request *request,
 	     struct http_response *response)
 {
 	const char *sort = http_request_parameter(request, "sort");
-	char message[PARAMETERS_MESSAGE_SIZE];
 	struct selected selected = {};
 	int64_t limit;
 
@@ -184,12 +175,8 @@ void api_top(struct api_context *context, const struct http_request *request,
 		http_response_error(response, 400, "sort: '%.40s' is neither self nor total", sort);
 		return;
 	}
-	if (parameter_integer(request, "limit", 1, TOP_MAX_COUNT, TOP_DEFAULT_COUNT, &limit,
-			      message) < 0) {
-		http_response_error(response, 400, "%s", message);
-		return;
-	}
-	if (select_profile(context, request, response, &selected))
+	if (parameter_limit(request, response, TOP_MAX_COUNT, TOP_DEFAULT_COUNT, &limit) &&
+	    select_profile(context, request, response, &selected))
 		write_top(&selected, (size_t)limit, sort, response);
 	(void)tree_free(selected.tree);
 }

@@ -6,11 +6,7 @@
 
 #include "symbolizer/query/group_sums.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common/limits.h"
-#include "common/log.h"
 #include "symbolizer/api/answer.h"
 #include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/profile_parameters.h"
@@ -39,40 +35,16 @@ static bool sum(struct api_context *context, struct store_view *view,
 
 	profile->now_ns = clock_wall_ns(context->clock);
 	r = group_sums_query(view, profile, arena, &summary->sums, summary->message);
-	if (r == -EINVAL) {
-		http_response_error(response, 400, "%s", summary->message);
-		return false;
-	}
-	r = answer_memory_error(context, r, refused, summary->message);
-	if (r == -ECANCELED)
-		return false;
-	if (r == -ENOBUFS) {
-		answer_refuse_memory(response, summary->message);
-		return false;
-	}
-	if (r < 0) {
-		api_count(context, API_METRIC_STORE_ERRORS, 1);
-		(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m",
-				      request->path);
-		http_response_error(response, 500, "cannot sum up the samples: %s", strerror(-r));
-	}
-	return r >= 0;
+	return answer_sums(context, request, response, r, refused, summary->message);
 }
 
 static bool read_parameters(struct api_context *context, struct store_view *view,
 			    const struct http_request *request, struct http_response *response,
 			    struct summary *summary)
 {
-	char message[PARAMETERS_MESSAGE_SIZE];
-	int r;
-
-	r = profile_parameters_parse(context, view, request, &summary->parameters, message);
-	if (r == 0)
-		r = parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
-				      &summary->limit, message);
-	if (r < 0)
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
-	return r == 0;
+	return profile_parameters_read(context, view, request, response, &summary->parameters) &&
+	       parameter_limit(request, response, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
+			       &summary->limit);
 }
 
 static void write_common(struct json_writer *json, const struct group_sum *row,

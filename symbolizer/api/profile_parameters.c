@@ -125,3 +125,26 @@ int profile_parameters_parse(struct api_context *context, struct store_view *vie
 	/* The profile refers to the description in the same structure. */
 	return read_event(view, request, ret_parameters, ret_message);
 }
+
+bool profile_parameters_read(struct api_context *context, struct store_view *view,
+			     const struct http_request *request, struct http_response *response,
+			     struct profile_parameters *ret_parameters)
+{
+	char message[PARAMETERS_MESSAGE_SIZE];
+	int r = profile_parameters_parse(context, view, request, ret_parameters, message);
+
+	if (r < 0)
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
+	return r == 0;
+}
+
+bool parameter_limit(const struct http_request *request, struct http_response *response,
+		     int64_t max, int64_t fallback, int64_t *ret_limit)
+{
+	char message[PARAMETERS_MESSAGE_SIZE];
+
+	if (parameter_integer(request, "limit", 1, max, fallback, ret_limit, message) == 0)
+		return true;
+	http_response_error(response, 400, "%s", message);
+	return false;
+}

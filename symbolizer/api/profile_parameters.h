@@ -32,8 +32,17 @@ int profile_parameters_parse(struct api_context *context, struct store_view *vie
 			     struct profile_parameters *ret_parameters,
 			     char ret_message[PARAMETERS_MESSAGE_SIZE]);
 
+/* The same. Returns false after filling @response with an error. */
+bool profile_parameters_read(struct api_context *context, struct store_view *view,
+			     const struct http_request *request, struct http_response *response,
+			     struct profile_parameters *ret_parameters);
+
 /* Parses a whole number in [min, max]; @fallback if the parameter is absent. Returns 0, or
  * -EINVAL with a message. */
 int parameter_integer(const struct http_request *request, const char *name, int64_t min,
 		      int64_t max, int64_t fallback, int64_t *ret_value,
 		      char ret_message[PARAMETERS_MESSAGE_SIZE]);
+
+/* Parses the parameter "limit", at least 1. Returns false after filling @response with an error. */
+bool parameter_limit(const struct http_request *request, struct http_response *response,
+		     int64_t max, int64_t fallback, int64_t *ret_limit);

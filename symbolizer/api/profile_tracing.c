@@ -45,16 +45,9 @@ static void answer(struct api_context *context, struct store_view *view,
 
 	r = answer_query(context, view, &request->profile, &tree, &stats, description);
 	answer_headers(response, profile_event(&request->profile), &stats);
-	if (r == -EINVAL) {
-		http_response_error(response, 400, "%s", description);
-		return;
-	}
-	if (r == -ENOBUFS) {
-		answer_refuse_memory(response, description);
-		return;
-	}
 	if (r < 0) {
-		envelope_store_failed(response, description);
+		if (!answer_request_error(response, r, description))
+			envelope_store_failed(response, description);
 		return;
 	}
 	/* A client that reads only the node list must be able to detect losses. */

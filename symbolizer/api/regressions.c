@@ -19,17 +19,10 @@
 #define DEFAULT_COUNT 50
 #define MAX_COUNT     100000
 
-struct side {
-	struct profile_parameters parameters;
-	struct profile_stats stats;
-	char message[PROFILE_MESSAGE_SIZE];
-};
-
 struct comparison {
-	struct side base, after;
+	struct compared_sides sides;
 	double confidence;
 	int64_t limit;
-	uint64_t refused; /* memory_budget_refused() before the comparison */
 	struct arena *arena;
 	struct function_shares *shares;
 	struct regressions found;
@@ -58,13 +51,14 @@ static bool read_options(const struct http_request *request, struct http_respons
 	if ((text && (end == text || *end)) || !(percent >= 50 && percent < 99.99999))
 		(void)snprintf(message, sizeof(message),
 			       "confidence: '%.40s' is no percentage from 50 to 99.9999", text);
-	else if (base_selection_check(request, message) == 0)
-		(void)parameter_integer(request, "limit", 1, MAX_COUNT, DEFAULT_COUNT,
-					&comparison->limit, message);
-	if (message[0])
-		http_response_error(response, 400, "%s", message);
+	else
+		(void)base_selection_check(request, message);
 	comparison->confidence = percent / 100;
-	return !message[0];
+	if (!message[0])
+		return parameter_limit(request, response, MAX_COUNT, DEFAULT_COUNT,
+				       &comparison->limit);
+	http_response_error(response, 400, "%s", message);
+	return false;
 }
 
 static bool is_refused(const struct profile_request *profile, struct http_response *response)
@@ -82,13 +76,12 @@ static bool is_refused(const struct profile_request *profile, struct http_respon
 
 /* Returns false after filling @response with an error. */
 static bool query_side(struct api_context *context, struct store_view *view,
-		       struct comparison *comparison, struct side *side,
+		       struct comparison *comparison, struct compared_side *side,
 		       struct http_response *response)
 {
-	const bool is_after = side == &comparison->after;
+	const bool is_after = side == &comparison->sides.after;
 	const struct stack_visitor visitor = function_shares_visitor(comparison->shares, is_after);
 	struct profile_request *profile = &side->parameters.profile;
-	const char *name = is_after ? "" : "the base: ";
 	int r;
 
 	profile->n_blocks = FUNCTION_SHARES_BLOCKS;
@@ -98,36 +91,7 @@ static bool query_side(struct api_context *context, struct store_view *view,
 	r = answer_stacks(context, view, profile, &visitor, &side->stats, side->message);
 	if (is_after)
 		answer_headers(response, profile_event(profile), &side->stats);
-	if (r == -ENOBUFS)
-		answer_refuse_memory(response, side->message);
-	else if (r < 0)
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s%s", name,
-				    side->message);
-	else if (r == 0)
-		http_response_error(response, 404, "%s%s", name, side->message);
-	return response->status == 200;
-}
-
-static void write_side(struct json_writer *json, const char *key, const struct side *side)
-{
-	const struct profile_request *profile = &side->parameters.profile;
-
-	json_key(json, key);
-	json_object_begin(json);
-	json_key(json, "service");
-	if (profile->service)
-		json_text(json, profile->service);
-	else
-		json_null_value(json);
-	json_key_text(json, "filter", profile->tag_filter ? profile->tag_filter : "");
-	json_key_uint(json, "since", side->parameters.range.since_wall_ns / NSEC_PER_SEC);
-	json_key_uint(json, "until", side->parameters.range.until_wall_ns / NSEC_PER_SEC);
-	json_key_uint(json, "total", answer_value(profile_event(profile), side->stats.value_total));
-	answer_samples(json, &side->stats);
-	json_key_uint(json, "blocks", side->stats.n_blocks);
-	json_key_uint(json, "covered_s", side->stats.covered_s);
-	json_key_text(json, "message", side->message);
-	json_object_end(json);
+	return compared_side_found(&comparison->sides, side, r, response);
 }
 
 /* Rounds a share to 1/10000 of a per cent. */
@@ -202,7 +166,9 @@ static void write_kind(struct json_writer *json, const struct comparison *compar
 
 static void write_answer(const struct comparison *comparison, struct http_response *response)
 {
-	const struct event_type_info *event = profile_event(&comparison->after.parameters.profile);
+	const struct compared_side *base = &comparison->sides.base;
+	const struct compared_side *after = &comparison->sides.after;
+	const struct event_type_info *event = profile_event(&after->parameters.profile);
 	struct json_writer json;
 
 	json_writer_init(&json, &response->body);
@@ -211,8 +177,8 @@ static void write_answer(const struct comparison *comparison, struct http_respon
 	json_key_text(&json, "unit", answer_unit_name(event));
 	json_key(&json, "confidence");
 	json_double(&json, percent(comparison->confidence));
-	write_side(&json, "base", &comparison->base);
-	write_side(&json, "after", &comparison->after);
+	compared_side_write(&json, "base", base, base->stats.value_total);
+	compared_side_write(&json, "after", after, after->stats.value_total);
 	json_key_uint(&json, "judged", comparison->found.n_judged);
 	json_key(&json, "scale");
 	json_double(&json, comparison->found.scale);
@@ -226,17 +192,17 @@ static void compare(const struct api_context *context, struct comparison *compar
 {
 	const struct regressions_input input = {
 		.shares = comparison->shares,
-		.base_period = (double)comparison->base.stats.longest_period_ns,
-		.after_period = (double)comparison->after.stats.longest_period_ns,
-		.n_base_blocks = comparison->base.stats.n_blocks,
-		.n_after_blocks = comparison->after.stats.n_blocks,
+		.base_period = (double)comparison->sides.base.stats.longest_period_ns,
+		.after_period = (double)comparison->sides.after.stats.longest_period_ns,
+		.n_base_blocks = comparison->sides.base.stats.n_blocks,
+		.n_after_blocks = comparison->sides.after.stats.n_blocks,
 		.confidence = comparison->confidence,
 	};
 	int r = function_shares_finish(comparison->shares);
 
 	if (function_shares_shortened(comparison->shares) > 0)
 		profile_message_append(
-			comparison->after.message,
+			comparison->sides.after.message,
 			"the inner frames of %llu stacks were left out, because both "
 			"sides have more than %u different call paths: choose a "
 			"shorter time or a filter",
@@ -246,7 +212,7 @@ static void compare(const struct api_context *context, struct comparison *compar
 		r = regressions_find(&input, comparison->arena, &comparison->found);
 	if (r == 0)
 		write_answer(comparison, response);
-	else if (!answer_refused_memory(context, r, comparison->refused, response))
+	else if (!answer_refused_memory(context, r, comparison->sides.refused, response))
 		http_response_error(response, 500, "cannot compare the profiles: %s", strerror(-r));
 }
 
@@ -254,29 +220,15 @@ static void answer_regressions(struct api_context *context, const struct http_re
 			       struct http_response *response, struct comparison *comparison)
 {
 	scoped(store_view_closep) struct store_view *view = NULL;
-	char message[PARAMETERS_MESSAGE_SIZE] = "";
-	int r;
+	struct compared_sides *sides = &comparison->sides;
 
-	comparison->refused = memory_budget_refused(context->memory);
-	if (!read_options(request, response, comparison) ||
-	    !answer_open_view(context, request, response, &view))
-		return;
-	r = profile_parameters_parse(context, view, request, &comparison->after.parameters,
-				     message);
-	if (r == 0)
-		r = base_selection_parse(context, view, request, comparison->arena,
-					 &comparison->after.parameters,
-					 &comparison->base.parameters, message);
-	if (r < 0 && answer_refused_memory(context, r, comparison->refused, response))
-		return;
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
-				    message[0] ? message : strerror(-r));
-		return;
-	}
-	if (!is_refused(&comparison->after.parameters.profile, response) &&
-	    query_side(context, view, comparison, &comparison->base, response) &&
-	    query_side(context, view, comparison, &comparison->after, response))
+	sides->refused = memory_budget_refused(context->memory);
+	if (read_options(request, response, comparison) &&
+	    answer_open_view(context, request, response, &view) &&
+	    compared_sides_read(context, view, request, response, comparison->arena, sides) &&
+	    !is_refused(&sides->after.parameters.profile, response) &&
+	    query_side(context, view, comparison, &sides->base, response) &&
+	    query_side(context, view, comparison, &sides->after, response))
 		compare(context, comparison, response);
 }
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/log.h"
 #include "symbolizer/api/answer.h"
 #include "symbolizer/api/losses_answer.h"
 #include "symbolizer/api/profile_parameters.h"
@@ -56,24 +55,7 @@ static bool run(struct api_context *context, struct store_view *view,
 	asked->parameters.profile.now_ns = clock_wall_ns(context->clock);
 	asked->request.profile = &asked->parameters.profile;
 	r = timeline_query(view, &asked->request, arena, &asked->timeline, asked->message);
-	if (r == -EINVAL) {
-		http_response_error(response, 400, "%s", asked->message);
-		return false;
-	}
-	r = answer_memory_error(context, r, refused, asked->message);
-	if (r == -ECANCELED)
-		return false;
-	if (r == -ENOBUFS) {
-		answer_refuse_memory(response, asked->message);
-		return false;
-	}
-	if (r < 0) {
-		api_count(context, API_METRIC_STORE_ERRORS, 1);
-		(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m",
-				      request->path);
-		http_response_error(response, 500, "cannot sum up the samples: %s", strerror(-r));
-	}
-	return r >= 0;
+	return answer_sums(context, request, response, r, refused, asked->message);
 }
 
 static void refuse_steps(struct http_response *response, uint64_t n_steps, uint64_t max)
@@ -135,18 +117,12 @@ static bool read_timeline(struct api_context *context, struct store_view *view,
 			  const struct http_request *request, struct http_response *response,
 			  struct asked *asked)
 {
-	char message[PARAMETERS_MESSAGE_SIZE];
 	uint64_t step_ns;
-	int r;
 
-	r = profile_parameters_parse(context, view, request, &asked->parameters, message);
-	if (r == 0)
-		r = parameter_integer(request, "limit", 1, TIMELINE_MAX_GROUPS,
-				      TIMELINE_DEFAULT_GROUPS, &asked->max_groups, message);
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
+	if (!profile_parameters_read(context, view, request, response, &asked->parameters) ||
+	    !parameter_limit(request, response, TIMELINE_MAX_GROUPS, TIMELINE_DEFAULT_GROUPS,
+			     &asked->max_groups))
 		return false;
-	}
 	step_ns = default_step_ns(&asked->parameters.range);
 	if (!read_step(request, "step", &step_ns, response))
 		return false;
@@ -262,14 +238,12 @@ static bool read_heatmap(struct api_context *context, struct store_view *view,
 	struct time_range *range = &asked->parameters.range;
 	char message[PARAMETERS_MESSAGE_SIZE];
 	uint64_t cell_ns = HEATMAP_DEFAULT_CELL_NS, n_seconds;
-	int r;
 
-	r = profile_parameters_parse(context, view, request, &asked->parameters, message);
-	if (r == 0)
-		r = time_range_parse(request, context->clock, HEATMAP_DEFAULT_LAST_NS, range,
-				     message);
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
+	if (!profile_parameters_read(context, view, request, response, &asked->parameters))
+		return false;
+	if (time_range_parse(request, context->clock, HEATMAP_DEFAULT_LAST_NS, range, message) <
+	    0) {
+		http_response_error(response, 400, "%s", message);
 		return false;
 	}
 	if (!read_step(request, "cell", &cell_ns, response))

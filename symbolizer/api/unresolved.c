@@ -132,11 +132,7 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 				      arena, &answer->files, &answer->stats, answer->message);
 	answer_headers(response, profile_event(&answer->parameters.profile), &answer->stats);
 	if (r < 0) {
-		if (r == -ENOBUFS)
-			answer_refuse_memory(response, answer->message);
-		else
-			http_response_error(response, r == -EINVAL ? 400 : 500, "%s",
-					    answer->message);
+		answer_query_error(response, r, answer->message);
 		return;
 	}
 	r = write_answer(answer, limit, response);
@@ -152,21 +148,15 @@ void api_unresolved(struct api_context *context, const struct http_request *requ
 {
 	scoped(store_view_closep) struct store_view *view = NULL;
 	struct unresolved_answer answer = { .context = context, .request = request };
-	char message[PARAMETERS_MESSAGE_SIZE];
 	int64_t limit;
-	int r;
 
 	if (!answer_open_view(context, request, response, &view))
 		return;
 	answer.view = view;
-	r = parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
-			      &limit, message);
-	if (r == 0)
-		r = profile_parameters_parse(context, view, request, &answer.parameters, message);
-	if (r < 0) {
-		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", message);
+	if (!parameter_limit(request, response, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
+			     &limit) ||
+	    !profile_parameters_read(context, view, request, response, &answer.parameters))
 		return;
-	}
 	replace_total(&answer.parameters.profile);
 	answer_selection(&answer, (size_t)limit, response);
 }
