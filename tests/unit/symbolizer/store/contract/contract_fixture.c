@@ -1,26 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/contract/contract_fixture.h"
 
-static int open_sqlite(const char *folder, const struct test_clock *clock, struct store **ret_store)
+#include "symbolizer/store/segment_db/day_file.h"
+#include "symbolizer/store/segment_store/segment_backup.h"
+#include "symbolizer/store/sqlite/day_files.h"
+#include "symbolizer/store/sqlite/store_backup.h"
+
+static int open_sqlite(const char *folder, const struct test_clock *clock,
+		       const struct retention_limits *limits, struct store **ret_store)
 {
-	return sqlite_store_open(folder, &clock->clock, ret_store);
+	int r;
+
+	sqlite_store_make_room(folder, &clock->clock, limits);
+	r = sqlite_store_open(folder, &clock->clock, ret_store);
+	if (r == 0) {
+		store_set_retention(*ret_store, limits->age_ns);
+		store_set_max_bytes(*ret_store, limits->max_bytes);
+	}
+	return r;
+}
+
+static uint64_t sqlite_bytes(const char *folder, size_t *ret_days)
+{
+	scoped_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_file *files;
+
+	assert_true(fd >= 0);
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(day_samples_list(fd, arena, &files, ret_days));
+	return store_files_bytes(fd);
+}
+
+static int back_up_sqlite(const char *folder, const char *target)
+{
+	scoped(store_snapshots_freep) struct store_snapshots *snapshots = NULL;
+	int r = store_snapshots_open(folder, &snapshots);
+
+	return r < 0 ? r : store_snapshots_copy(snapshots, target);
 }
 
 static int open_segments(const char *folder, const struct test_clock *clock,
-			 struct store **ret_store)
+			 const struct retention_limits *limits, struct store **ret_store)
 {
 	const struct segment_store_options options = {
 		.folder = folder,
 		.clock = &clock->clock,
 		.decoder = segment_test_decoder(),
+		.retention_ns = limits->age_ns,
+		.max_bytes = limits->max_bytes,
 	};
 
 	return segment_store_open(&options, ret_store);
 }
 
-static void settle_segments(struct store *store)
+static uint64_t segments_bytes(const char *folder, size_t *ret_days)
 {
-	assert_ok(segment_store_settle(store));
+	scoped(segment_days_release) struct segment_days days = {};
+	uint64_t bytes = segment_db_inbox_bytes(folder);
+
+	assert_ok(day_files_list(folder, &days));
+	for (size_t i = 0; i < days.count; i++)
+		bytes += day_file_bytes(folder, days.items[i]);
+	*ret_days = days.count;
+	return bytes;
+}
+
+static int back_up_segments(const char *folder, const char *target)
+{
+	scoped(snapshot_set_release) struct snapshot_set set = {};
+	int r = segment_backup_add(&set, folder);
+
+	assert_int_equal(segment_backup_has_store(folder), r == 0);
+	return r < 0 ? r : snapshot_set_copy(&set, target);
 }
 
 static int setup(void **state, const struct contract_engine *engine)
@@ -32,14 +84,17 @@ static int setup(void **state, const struct contract_engine *engine)
 	contract->clock = test_clock_at(NOON);
 	assert_ok(temp_folder_setup((void **)&contract->folder));
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &contract->arena));
-	assert_ok(engine->open(contract->folder, &contract->clock, &contract->store));
+	contract_reopen(contract);
 	*state = contract;
 	return 0;
 }
 
 int contract_setup_sqlite(void **state)
 {
-	static const struct contract_engine sqlite = { .name = "sqlite", .open = open_sqlite };
+	static const struct contract_engine sqlite = { .name = "sqlite",
+						       .open = open_sqlite,
+						       .folder_bytes = sqlite_bytes,
+						       .back_up = back_up_sqlite };
 
 	return setup(state, &sqlite);
 }
@@ -48,7 +103,9 @@ int contract_setup_memory(void **state)
 {
 	static const struct contract_engine memory = { .name = "segments, rows in memory",
 						       .open = open_segments,
-						       .settle = settle_segments };
+						       .settle = segment_store_settle,
+						       .folder_bytes = segments_bytes,
+						       .back_up = back_up_segments };
 
 	return setup(state, &memory);
 }
@@ -57,7 +114,7 @@ int contract_setup_segments(void **state)
 {
 	static const struct contract_engine segments = { .name = "segments",
 							 .open = open_segments,
-							 .settle = settle_segments,
+							 .settle = segment_store_settle,
 							 .settles_each_batch = true };
 
 	return setup(state, &segments);
@@ -110,14 +167,25 @@ struct store_view *contract_view(struct contract *contract, const char *tenant)
 void contract_settle(struct contract *contract)
 {
 	if (contract->engine->settle)
-		contract->engine->settle(contract->store);
+		assert_ok(contract->engine->settle(contract->store));
 }
 
 void contract_reopen(struct contract *contract)
 {
 	close_views(contract);
 	contract->store = store_free(contract->store);
-	assert_ok(contract->engine->open(contract->folder, &contract->clock, &contract->store));
+	assert_ok(contract->engine->open(contract->folder, &contract->clock, &contract->limits,
+					 &contract->store));
+}
+
+void assert_no_faults(struct store *store)
+{
+	size_t n_faults = 0;
+	int r = store_verify(store, &n_faults);
+
+	if (r != -EOPNOTSUPP)
+		assert_ok(r);
+	assert_int_equal(n_faults, 0);
 }
 
 struct store_series *contract_series(struct contract *contract, struct store_view *view,

@@ -6,19 +6,26 @@
  * engine of segments runs twice: with rows in memory, and with rows in segments and roll-ups.
  */
 
+#include "symbolizer/store/sqlite/make_room.h"
 #include "tests/unit/symbolizer/store/segment_store/segment_store_fixture.h"
 
 struct contract_engine {
 	const char *name;
-	int (*open)(const char *folder, const struct test_clock *clock, struct store **ret_store);
-	void (*settle)(struct store *store); /* NULL: batches are stored as they stay */
+	/* As a server does at its start: makes room, and opens. */
+	int (*open)(const char *folder, const struct test_clock *clock,
+		    const struct retention_limits *limits, struct store **ret_store);
+	int (*settle)(struct store *store); /* NULL: batches are stored as they stay */
 	bool settles_each_batch;
+	/* The bytes and the days that count for retention. */
+	uint64_t (*folder_bytes)(const char *folder, size_t *ret_days);
+	int (*back_up)(const char *folder, const char *target);
 };
 
 struct contract {
 	const struct contract_engine *engine;
 	char *folder;
-	struct test_clock clock; /* NOON at first */
+	struct test_clock clock;        /* NOON at first */
+	struct retention_limits limits; /* none at first */
 	struct arena *arena;
 	struct store *store; /* open */
 	struct store_view *views[8];
@@ -41,8 +48,11 @@ struct store_view *contract_view(struct contract *contract, const char *tenant);
 /* Moves the rows into the files that count for retention by size. */
 void contract_settle(struct contract *contract);
 
-/* Stops and starts the server. */
+/* Stops the server unless it is stopped, and starts it with the fixture's limits. */
 void contract_reopen(struct contract *contract);
+
+/* All files are valid, as far as the engine can check. */
+void assert_no_faults(struct store *store);
 
 /* All series of the view's tenant, in the fixture's arena. */
 struct store_series *contract_series(struct contract *contract, struct store_view *view,
@@ -59,6 +69,11 @@ uint64_t contract_last_stack(struct contract *contract, struct store_view *view,
 /* For what the other engine lacks. */
 #define on_sqlite(test)                                                                            \
 	{ #test " (sqlite)", test, contract_setup_sqlite, contract_teardown, NULL }
+
+/* For the life of the files, which does not depend on when rows become segments. */
+#define on_both_engines(test)                                                                      \
+	on_sqlite(test),                                                                           \
+	{ #test " (segments)", test, contract_setup_memory, contract_teardown, NULL }
 
 #define on_each_engine(test)                                                                       \
 	{ #test " (sqlite)", test, contract_setup_sqlite, contract_teardown, NULL },               \

@@ -378,7 +378,9 @@ static void a_second_server_cannot_open_the_folder(void **state)
 	struct contract *contract = *state;
 	struct store *second;
 
-	assert_errno(contract->engine->open(contract->folder, &contract->clock, &second), -EBUSY);
+	assert_errno(contract->engine->open(contract->folder, &contract->clock, &contract->limits,
+					    &second),
+		     -EBUSY);
 	assert_ok(store_check(contract->store));
 }
 

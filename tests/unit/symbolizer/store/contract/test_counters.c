@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/contract/contract_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <sqlite3.h>
+
+#include "symbolizer/ingest/batch_checks.h"
+#include "symbolizer/store/sqlite/counter_names.h"
 
 static const char *const names[] = { "samples_total{}", "stacks_cut_total{",
 				     STORE_COUNTERS_LEFT_OUT };
@@ -158,6 +160,92 @@ static void a_minute_of_many_batches_is_read_completely(void **state)
 	assert_int_equal(counted.covered_ns, 50 * NSEC_PER_SEC);
 }
 
+static int count_rows(const char *folder, const char *sql)
+{
+	sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	char path[256];
+	int count;
+
+	(void)snprintf(path, sizeof(path), "%s/samples-2026-01-01.db", folder);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	count = sqlite3_column_int(row, 0);
+	(void)sqlite3_finalize(row);
+	(void)sqlite3_close(db);
+	return count;
+}
+
+/* Another tenant's names are not affected. Known names stay known. */
+static void names_beyond_the_limit_of_a_tenant_are_left_out_and_counted(void **state)
+{
+	struct contract *contract = *state;
+	char name[BATCH_MAX_TEXT_BYTES + 1];
+
+	write_counted(contract, EPOCH, 1, NOON + 5 * NSEC_PER_SEC, 1);
+	for (uint64_t i = 2; i <= 3; i++) {
+		struct batch_builder *builder = batch_at(i, NOON + 5 * i * NSEC_PER_SEC, true);
+
+		for (int k = 2; k < DECODE_MAX_COUNTERS; k++) {
+			(void)snprintf(name, sizeof(name), "hostile_%d_%d_total{}", (int)i, k);
+			batch_builder_counter(builder, name, 1);
+		}
+		memset(name, 'n', sizeof(name) - 1);
+		name[sizeof(name) - 1] = '\0';
+		batch_builder_counter(builder, name, 1);
+		batch_builder_counter(builder, "samples_total{}", 7);
+		assert_int_equal(contract_write(contract, builder), STORE_STORED);
+	}
+	assert_int_equal(count_rows(contract->folder, "SELECT count(*) FROM counter_name"),
+			 COUNTER_NAMES_MAX);
+	assert_int_equal(count_newest(contract, NOON, NOON + 60 * NSEC_PER_SEC, 9).sums[SAMPLES],
+			 15);
+	assert_int_equal(count_newest(contract, NOON, NOON + 60 * NSEC_PER_SEC, 9).sums[LEFT_OUT],
+			 2 * (DECODE_MAX_COUNTERS - 1) - (COUNTER_NAMES_MAX - 1));
+}
+
+/*
+ * Converts the day file to format 1, which the previous version wrote: counters are texts in the
+ * block.
+ */
+static void make_format_1(const char *folder)
+{
+	static const char sql[] =
+		"DROP TABLE counter_name; DROP TABLE counter_minute; DROP TABLE counter_text;"
+		/* samples_total{} 9 */
+		"UPDATE block SET counters = x'0f' || CAST('samples_total{}' AS BLOB) || x'09';"
+		"UPDATE block SET counters = CAST(counters AS BLOB);"
+		"PRAGMA user_version=1";
+	sqlite3 *db = NULL;
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/samples-2026-01-01.db", folder);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(db);
+}
+
+static void counters_of_files_of_format_1_are_read_before_and_after_conversion(void **state)
+{
+	struct contract *contract = *state;
+	struct counted counted;
+
+	write_counted(contract, EPOCH, 1, NOON + 5 * NSEC_PER_SEC, 1);
+	contract->store = store_free(contract->store);
+	make_format_1(contract->folder);
+
+	contract_reopen(contract);
+	counted = count_newest(contract, NOON, NOON + 60 * NSEC_PER_SEC, 9);
+	assert_int_equal(counted.n_batches, 1);
+	assert_int_equal(counted.sums[SAMPLES], 9);
+	assert_true(counted.last_delay_ms == INT64_MAX);
+	write_counted(contract, EPOCH, 2, NOON + 10 * NSEC_PER_SEC, 1);
+	counted = count_newest(contract, NOON, NOON + 60 * NSEC_PER_SEC, 9);
+	assert_int_equal(counted.n_batches, 2);
+	assert_int_equal(counted.sums[SAMPLES], 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +254,8 @@ int main(void)
 		on_each_engine(a_batch_over_midnight_is_counted_once),
 		on_each_engine(counters_with_names_that_begin_alike_are_summed),
 		on_each_engine(a_minute_of_many_batches_is_read_completely),
+		on_sqlite(names_beyond_the_limit_of_a_tenant_are_left_out_and_counted),
+		on_sqlite(counters_of_files_of_format_1_are_read_before_and_after_conversion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

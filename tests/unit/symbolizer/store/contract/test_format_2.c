@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What batches of format 2 add to the store: code objects, event types by name, labels of series
- * and frames of unknown kinds.
+ * and frames of unknown kinds. And the conversion of a hearth.db without them.
  */
 #include "tests/unit/symbolizer/store/contract/contract_fixture.h"
+
+#include "symbolizer/store/sqlite/schema.h"
 
 /* A kind that common/frame_kinds.def does not have. */
 #define UNKNOWN_KIND 19
@@ -289,6 +291,112 @@ static void series_that_differ_in_a_label_are_two(void **state)
 	assert_string_equal(names[0], "device");
 }
 
+/* The tables as format 2 of hearth.db had them, filled from those of format 3. */
+static const char to_format_2[] =
+	"ALTER TABLE node RENAME TO new_node;"
+	"CREATE TABLE node(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL,"
+	" frame INTEGER NOT NULL, address INTEGER NOT NULL, UNIQUE(parent, frame, address));"
+	"INSERT INTO node SELECT id, parent, (frame & 255) | ((frame >> 8) << 3), address"
+	" FROM new_node; DROP TABLE new_node;"
+	"ALTER TABLE series RENAME TO new_series; DROP INDEX series_type;"
+	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
+	" type INTEGER NOT NULL, tid INTEGER NOT NULL, cpu INTEGER NOT NULL,"
+	" period_ns INTEGER NOT NULL, thread_name TEXT NOT NULL, host INTEGER NOT NULL,"
+	" UNIQUE(process, type, tid, cpu, period_ns, thread_name));"
+	"CREATE INDEX series_type ON series(type);"
+	"INSERT INTO series SELECT id, process, type, tid, cpu, period_ns, thread_name, host"
+	" FROM new_series; DROP TABLE new_series;"
+	"DROP TABLE code_object; DROP TABLE event_type; PRAGMA user_version=2;";
+
+static void reopen_as_format_2(struct contract *contract)
+{
+	scoped(sqlite_db_freep) struct sqlite_db *hearth = NULL;
+
+	contract->store = store_free(contract->store);
+	assert_ok(hearth_db_open(contract->folder, true, &hearth));
+	assert_ok(sqlite_db_run(hearth, to_format_2));
+	hearth = sqlite_db_free(hearth);
+	contract_reopen(contract);
+}
+
+static void load_stacks(struct contract *contract, const uint64_t *ids, size_t count,
+			struct store_stack *ret_stacks)
+{
+	scoped(store_view_closep) struct store_view *view = open_view(contract->store, "default");
+
+	assert_ok(store_load_stacks(view, ids, count, contract->arena, ret_stacks));
+}
+
+static void assert_same_frames(const struct store_stack *left, const struct store_stack *right)
+{
+	assert_int_equal(left->n_frames, right->n_frames);
+	for (uint32_t i = 0; i < left->n_frames; i++) {
+		assert_int_equal(left->frames[i].kind, right->frames[i].kind);
+		assert_int_equal(left->frames[i].object, right->frames[i].object);
+		assert_int_equal(left->frames[i].address, right->frames[i].address);
+	}
+}
+
+/*
+ * Executables 1 and 32 and kind 1: in an update in place, the new number of one frame would be the
+ * old number of another frame with the same caller and address.
+ */
+static void a_database_of_format_2_is_converted_with_all_its_stacks(void **state)
+{
+	struct contract *contract = *state;
+	struct batch_builder *builder = batch_at(1, NOON, true);
+	const uint64_t name_key = batch_builder_named_frame(builder, "bpf_prog_7");
+	struct store_stack before[40], after[40];
+	uint64_t ids[40];
+
+	for (uint32_t i = 2; i < 40; i++) {
+		const struct batch_frame pair[] = { { FRAME_KERNEL_NAMED, 0, name_key },
+						    { FRAME_NATIVE, i, 0x1000 } };
+		struct executable_id id = test_build_id((uint8_t)i);
+
+		batch_builder_executable(builder, i, &id, "lib", ROLE_USER);
+		batch_builder_stack(builder, i + 1, STACK_CUT_NONE, pair, 2);
+	}
+	write_in(contract, "default", builder);
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		ids[i] = i + 1;
+	load_stacks(contract, ids, ARRAY_SIZE(ids), before);
+
+	reopen_as_format_2(contract);
+	load_stacks(contract, ids, ARRAY_SIZE(ids), after);
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		assert_int_equal(after[i].cut, before[i].cut);
+		assert_true(after[i].n_frames > 0);
+		assert_same_frames(&after[i], &before[i]);
+	}
+	assert_totals(contract->store, NOON - 5 * NSEC_PER_SEC, NOON, 3, 7);
+}
+
+static void a_converted_database_knows_its_series_and_stacks_again(void **state)
+{
+	struct contract *contract = *state;
+	scoped(store_view_closep) struct store_view *view = NULL;
+	struct store_series *series;
+	struct store_stats before, after;
+	size_t count;
+
+	assert_int_equal(write_batch(contract->store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_ok(store_stats(contract->store, &before));
+	reopen_as_format_2(contract);
+	/* The same definitions of another run of the agent. */
+	assert_int_equal(write_batch(contract->store, batch_at(2, NOON, true)), STORE_STORED);
+	assert_int_equal(write_batch(contract->store, batch_at(3, NOON, false)), STORE_STORED);
+	assert_ok(store_stats(contract->store, &after));
+	assert_int_equal(after.n_stacks, before.n_stacks);
+	view = open_view(contract->store, "default");
+	series = contract_series(contract, view, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(series[0].n_labels, 0);
+	assert_totals(contract->store, NOON - 5 * NSEC_PER_SEC, NOON, 9, 21);
+	/* And it takes format 2. */
+	write_in(contract, "default", defined_batch(2, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +409,8 @@ int main(void)
 		on_sqlite(the_first_description_of_an_event_type_is_kept),
 		on_sqlite(too_many_event_types_of_a_tenant_are_only_counted),
 		on_each_engine(series_that_differ_in_a_label_are_two),
+		on_sqlite(a_database_of_format_2_is_converted_with_all_its_stacks),
+		on_sqlite(a_converted_database_knows_its_series_and_stacks_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,30 +2,21 @@
 /*
  * A process that accepts batches in one thread, and flushes, merges and rolls up in another, is
  * killed again and again. Each time every acknowledged batch is stored exactly once.
- * HEARTH_CRASH_KILLS is the number of kills, HEARTH_CRASH_SEED the seed of their times.
+ * HEARTH_CRASH_KILLS is the number of kills, HEARTH_TEST_SEED the seed of their times.
  */
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#include "symbolizer/store/segment_db/batch_scan.h"
-
-#include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
+
+#include "symbolizer/store/segment_db/batch_scan.h"
+#include "tests/support/killed_server.h"
+#include "tests/support/test_seed.h"
 
 enum { N_AGENTS = 4, KILLS = 40, NEW_STACKS = 20 };
 
 #define ROWS_OF_ROUND (ROWS_OF_BATCH + NEW_STACKS)
 #define SUM_OF_ROUND  (SUM_OF_BATCH + NEW_STACKS * PERIOD_NS)
-
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-	const char *text = getenv(variable);
-
-	return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /*
  * The rows of every second agent are on two days, and the batches of each agent in several hours.
@@ -77,76 +68,35 @@ static void *maintain_until_killed(void *arg)
 	return NULL;
 }
 
-struct acknowledgement {
-	uint32_t agent;
-	uint64_t sequence;
-};
-
 /* Writes one batch of each agent as a group, and acknowledges them. */
-static void write_group(struct segment_db *db, int acknowledge_fd, uint64_t *next)
+static void write_group(struct segment_db *db, const struct killed_server *server)
 {
 	struct segment_db_write writes[N_AGENTS];
 	struct test_batch tests[N_AGENTS];
 
 	for (uint32_t i = 0; i < N_AGENTS; i++) {
-		test_batch_init(&tests[i], crash_batch((uint8_t)(i + 1), next[i]));
+		test_batch_init(&tests[i], crash_batch((uint8_t)(i + 1), server->next[i]));
 		writes[i] = test_batch_write(&tests[i], "default");
 	}
 	if (segment_db_write(db, writes, N_AGENTS, NOON) != N_AGENTS)
 		_exit(3);
 	for (uint32_t i = 0; i < N_AGENTS; i++) {
-		const struct acknowledgement one = { .agent = i, .sequence = next[i]++ };
-
 		if (writes[i].result != STORE_STORED && writes[i].result != STORE_DUPLICATE)
 			_exit(4);
-		if (write(acknowledge_fd, &one, sizeof(one)) != sizeof(one))
-			_exit(5);
+		killed_server_acknowledge(server, i, server->next[i]++);
 		test_batch_release(&tests[i]);
 	}
 }
 
-static void serve(const char *folder, int acknowledge_fd, uint64_t *next)
+static void serve(struct killed_server *server)
 {
-	struct segment_db *db = open_small(folder);
+	struct segment_db *db = open_small(server->context);
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, maintain_until_killed, db) != 0)
 		_exit(6);
 	for (;;)
-		write_group(db, acknowledge_fd, next);
-}
-
-/*
- * Kills the server @delay_ns after its first acknowledgement, or after its start if not @wait.
- * Updates @acknowledged.
- */
-static void run_and_kill(const char *folder, uint64_t *next, bool wait, long delay_ns,
-			 uint64_t *acknowledged)
-{
-	const struct timespec delay = { .tv_nsec = delay_ns };
-	struct acknowledgement one = {};
-	int fds[2];
-	int status;
-	pid_t pid;
-
-	assert_ok(pipe2(fds, O_CLOEXEC));
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)close(fds[0]);
-		serve(folder, fds[1], next);
-	}
-	(void)close(fds[1]);
-	if (wait && read(fds[0], &one, sizeof(one)) == sizeof(one))
-		acknowledged[one.agent] = MAX(acknowledged[one.agent], one.sequence);
-	(void)nanosleep(&delay, NULL);
-	assert_ok(kill(pid, SIGKILL));
-	while (read(fds[0], &one, sizeof(one)) == sizeof(one))
-		acknowledged[one.agent] = MAX(acknowledged[one.agent], one.sequence);
-	(void)close(fds[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (!WIFSIGNALED(status))
-		fail_msg("the server ended with status %d", WEXITSTATUS(status));
+		write_group(db, server);
 }
 
 struct agent_sums {
@@ -242,25 +192,6 @@ static void assert_logged(struct segment_db *db, const uint64_t *n)
 	}
 }
 
-static void assert_files_intact(const char *folder)
-{
-	DIR *entries = opendir(folder);
-	const struct dirent *entry;
-
-	assert_non_null(entries);
-	while ((entry = readdir(entries))) {
-		const char *end = strrchr(entry->d_name, '.');
-
-		if (end && strcmp(end, ".db") == 0)
-			/* One row, "ok". */
-			assert_int_equal(query_number(folder, entry->d_name,
-						      "SELECT count(*) FROM pragma_integrity_check"
-						      " WHERE integrity_check = 'ok'"),
-					 1);
-	}
-	(void)closedir(entries);
-}
-
 /* The batch after the last acknowledged one may be stored. The agent sends it again. */
 static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
 {
@@ -298,18 +229,17 @@ static void assert_exactly_once(const char *folder, uint64_t *acknowledged)
 
 static void every_acknowledged_batch_is_stored_exactly_once_after_a_kill(void **state)
 {
-	uint64_t n_kills = number_of("HEARTH_CRASH_KILLS", KILLS);
-	unsigned int seed = (unsigned int)number_of("HEARTH_CRASH_SEED", 1);
-	uint64_t acknowledged[N_AGENTS] = {};
+	const uint64_t n_kills = killed_server_kills(KILLS);
+	unsigned int seed = (unsigned int)test_seed();
+	uint64_t acknowledged[N_AGENTS] = {}, next[N_AGENTS];
+	struct killed_server server = { .serve = serve, .context = *state, .next = next };
 
 	for (uint64_t kill = 0; kill < n_kills; kill++) {
-		uint64_t next[N_AGENTS];
-
 		/* In every second round, the agents have not received their last answer. */
 		for (uint32_t i = 0; i < N_AGENTS; i++)
 			next[i] = MAX(acknowledged[i] + (kill % 2 == 0), UINT64_C(1));
-		run_and_kill(*state, next, kill % 4 != 3, rand_r(&seed) % 100000000L, acknowledged);
-		assert_files_intact(*state);
+		killed_server_run(&server, kill % 4 != 3, rand_r(&seed) % 100000000L, acknowledged);
+		assert_databases_intact(*state);
 		assert_exactly_once(*state, acknowledged);
 	}
 	print_message("%llu kills, %llu batches of each agent\n", (unsigned long long)n_kills,

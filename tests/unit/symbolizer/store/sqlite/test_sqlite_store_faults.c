@@ -8,11 +8,9 @@
 #include <dirent.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
-#include <sqlite3.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
-#include <time.h>
+
+#include "tests/support/killed_server.h"
 
 /* Each batch has new stacks, so that every file grows. */
 static struct batch_builder *growing_batch(uint64_t sequence)
@@ -131,59 +129,28 @@ static void a_store_opens_and_answers_on_a_full_disk(void **state)
 	assert_ok(umount2(folder, MNT_DETACH));
 }
 
-/* The server process: stores batches one after another and acknowledges each. */
-static void serve_until_killed(const char *folder, int acknowledge_fd, uint64_t sequence)
+/* Stores batches one after another and acknowledges each. */
+static void serve_until_killed(struct killed_server *server)
 {
 	struct test_clock clock = test_clock_at(NOON);
-	struct store *store = open_store(folder, &clock);
+	struct store *store = open_store(server->context, &clock);
 
-	for (;; sequence++) {
+	for (uint64_t sequence = server->next[0];; sequence++) {
 		int r = write_batch(store, growing_batch(sequence));
 
 		if (r != STORE_STORED && r != STORE_DUPLICATE)
 			_exit(1);
-		if (write(acknowledge_fd, &sequence, sizeof(sequence)) != sizeof(sequence))
-			_exit(2);
+		killed_server_acknowledge(server, 0, sequence);
 	}
-}
-
-/*
- * Kills the server @delay_ns after it has acknowledged @first, or at once, while it opens its
- * files. Returns the last acknowledged sequence, @first - 1 if there is none.
- */
-static uint64_t run_and_kill(const char *folder, uint64_t first, bool wait, long delay_ns)
-{
-	const struct timespec delay = { .tv_nsec = delay_ns };
-	uint64_t last = first - 1;
-	uint64_t sequence;
-	int fds[2];
-	int status;
-	pid_t pid;
-
-	assert_ok(pipe2(fds, O_CLOEXEC));
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)close(fds[0]);
-		serve_until_killed(folder, fds[1], first);
-	}
-	(void)close(fds[1]);
-	if (wait && read(fds[0], &sequence, sizeof(sequence)) == sizeof(sequence))
-		last = sequence;
-	(void)nanosleep(&delay, NULL);
-	assert_ok(kill(pid, SIGKILL));
-	while (read(fds[0], &sequence, sizeof(sequence)) == sizeof(sequence))
-		last = sequence;
-	(void)close(fds[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
-	return last;
 }
 
 static void a_killed_server_has_every_acknowledged_batch_exactly_once(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
-	uint64_t acknowledged = 0;
+	uint64_t acknowledged = 0, first;
+	struct killed_server server = { .serve = serve_until_killed,
+					.context = *state,
+					.next = &first };
 
 	for (int round = 0; round < 12; round++) {
 		struct store *store;
@@ -191,10 +158,9 @@ static void a_killed_server_has_every_acknowledged_batch_exactly_once(void **sta
 		uint64_t n_batches;
 
 		/* In every second round the agent did not receive the last answer. */
-		uint64_t first = acknowledged + (round % 2 || acknowledged == 0);
-
-		acknowledged = MAX(acknowledged, run_and_kill(*state, first, round % 3 != 0,
-							      700000L * (round * 5 % 12)));
+		first = acknowledged + (round % 2 || acknowledged == 0);
+		killed_server_run(&server, round % 3 != 0, 700000L * (round * 5 % 12),
+				  &acknowledged);
 		store = open_store(*state, &clock);
 		totals = total_of(store, 0, 0);
 		(void)store_free(store);
