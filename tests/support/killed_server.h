@@ -18,8 +18,8 @@
 struct killed_server {
 	void (*serve)(struct killed_server *server); /* in the child; must not return */
 	void *context;                               /* of the test */
-	uint64_t *next;     /* [agent]: the first batch that is sent */
-	int acknowledge_fd; /* set before serve() is called */
+	uint64_t *next;                              /* [agent]: the first batch that is sent */
+	int acknowledge_fd;                          /* set before serve() is called */
 };
 
 struct acknowledgement {

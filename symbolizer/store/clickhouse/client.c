@@ -14,19 +14,12 @@
 
 #include "common/backoff.h"
 #include "common/hash.h"
+#include "symbolizer/store/clickhouse/client_request.h"
 #include "symbolizer/store/clickhouse/endpoints.h"
 #include "symbolizer/store/clickhouse/server_error.h"
 
-#define CONNECT_TIMEOUT_MS 5000L
-
 /* Longest time until a cancel is noticed. */
 #define WATCH_INTERVAL_MS 100
-
-/*
- * Parameters of each query in a cluster: an INSERT waits for the shards, and the subqueries of a
- * query run once, not on each server again.
- */
-#define CLUSTER_SETTINGS "&insert_distributed_sync=1&distributed_product_mode=global"
 
 #define MAX_ATTEMPTS  4
 #define FIRST_WAIT_NS (100 * NSEC_PER_MSEC)
@@ -48,12 +41,8 @@ struct clickhouse_client {
 	CURLM *multi;
 	CURL *easy;
 	struct endpoints endpoints;
-	bool is_cluster;
-	char *database; /* or NULL */
-	char *user_header;
-	char *password_header;
-	char *ca_file; /* or NULL */
-	uint64_t id;   /* of query IDs */
+	struct request_settings settings;
+	uint64_t id; /* of query IDs */
 	uint64_t n_queries;
 	struct backoff backoff;
 	char query_id[QUERY_ID_SIZE];
@@ -74,40 +63,6 @@ struct attempt {
 	bool is_temporary;
 };
 
-static int copy(const char *text, char **ret_copy)
-{
-	if (!text)
-		return 0;
-	*ret_copy = strdup(text);
-	return *ret_copy ? 0 : -ENOMEM;
-}
-
-static int format_header(char **ret_line, const char *name, const char *value)
-{
-	if (asprintf(ret_line, "%s: %s", name, value) >= 0)
-		return 0;
-	*ret_line = NULL;
-	return -ENOMEM;
-}
-
-static int copy_options(struct clickhouse_client *client, const struct clickhouse_options *options)
-{
-	int r;
-
-	client->is_cluster = options->cluster != NULL;
-	r = endpoints_init(&client->endpoints, options->url, client->id);
-	if (r == 0)
-		r = copy(options->database, &client->database);
-	if (r == 0)
-		r = copy(options->ca_file, &client->ca_file);
-	if (r == 0)
-		r = format_header(&client->user_header, "X-ClickHouse-User",
-				  options->user ? options->user : "default");
-	if (r == 0 && options->password)
-		r = format_header(&client->password_header, "X-ClickHouse-Key", options->password);
-	return r;
-}
-
 int clickhouse_client_new(const struct clickhouse_options *options,
 			  struct clickhouse_client **ret_client)
 {
@@ -122,7 +77,9 @@ int clickhouse_client_new(const struct clickhouse_options *options,
 		return -ENOMEM;
 	}
 	client->id = hash_seed();
-	r = copy_options(client, options);
+	r = endpoints_init(&client->endpoints, options->url, client->id);
+	if (r == 0)
+		r = request_settings_init(&client->settings, options);
 	if (r < 0)
 		return r;
 	backoff_init(&client->backoff, FIRST_WAIT_NS, MAX_WAIT_NS, client->id | 1);
@@ -143,10 +100,7 @@ struct clickhouse_client *clickhouse_client_free(struct clickhouse_client *clien
 	if (client->multi)
 		(void)curl_multi_cleanup(client->multi);
 	endpoints_release(&client->endpoints);
-	free(client->database);
-	free(client->user_header);
-	free(client->password_header);
-	free(client->ca_file);
+	request_settings_release(&client->settings);
 	free(client);
 	curl_global_cleanup();
 	return NULL;
@@ -235,134 +189,6 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 
 	attempt->error = take_body(attempt, data, size * count);
 	return attempt->error < 0 ? 0 : size * count;
-}
-
-/* Appends a parameter of the URL. */
-static void add_parameter(CURL *easy, struct bytes *url, const char *name, const char *value)
-{
-	char *escaped = curl_easy_escape(easy, value, 0);
-
-	(void)bytes_append_format(url, "&%s=", name);
-	if (!escaped)
-		url->error = -ENOMEM;
-	else
-		(void)bytes_append_text(url, escaped);
-	curl_free(escaped);
-}
-
-static void add_tables(CURL *easy, struct bytes *url, const struct clickhouse_query *query)
-{
-	char name[64];
-
-	assert(query->n_tables <= CLICKHOUSE_MAX_TABLES);
-	for (size_t i = 0; i < query->n_tables; i++) {
-		(void)snprintf(name, sizeof(name), "%s_structure", query->tables[i].name);
-		add_parameter(easy, url, name, query->tables[i].structure);
-		(void)snprintf(name, sizeof(name), "%s_format", query->tables[i].name);
-		add_parameter(easy, url, name, "RowBinary");
-	}
-}
-
-static bool query_is_in_url(const struct clickhouse_query *query)
-{
-	return query->rows.size > 0 || query->n_tables > 0;
-}
-
-static int make_url(const struct clickhouse_client *client, const struct clickhouse_query *query,
-		    struct bytes *url)
-{
-	(void)bytes_append_format(url, "%s/?wait_end_of_query=1&query_id=%s",
-				  endpoints_current(&client->endpoints), client->query_id);
-	if (client->is_cluster)
-		(void)bytes_append_text(url, CLUSTER_SETTINGS);
-	if (client->database && !query->is_without_database)
-		add_parameter(client->easy, url, "database", client->database);
-	if (query->settings)
-		(void)bytes_append_format(url, "&%s", query->settings);
-	add_tables(client->easy, url, query);
-	if (query_is_in_url(query))
-		add_parameter(client->easy, url, "query", query->sql);
-	(void)bytes_append_byte(url, '\0');
-	return bytes_error(url) == -EFBIG ? -E2BIG : bytes_error(url);
-}
-
-/* The tables as parts of a form. */
-static int make_form(CURL *easy, const struct clickhouse_query *query, curl_mime **ret_form)
-{
-	for (size_t i = 0; i < query->n_tables; i++) {
-		const struct clickhouse_table *table = &query->tables[i];
-		curl_mimepart *part;
-
-		if (!*ret_form)
-			*ret_form = curl_mime_init(easy);
-		part = *ret_form ? curl_mime_addpart(*ret_form) : NULL;
-		if (!part || curl_mime_name(part, table->name) != CURLE_OK ||
-		    curl_mime_filename(part, table->name) != CURLE_OK ||
-		    curl_mime_data(part, table->rows.size ? (const char *)table->rows.data : "",
-				   table->rows.size) != CURLE_OK)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void set_body(CURL *easy, const struct clickhouse_query *query, curl_mime *form)
-{
-	struct bytes_view body = query->rows;
-
-	if (form) {
-		(void)curl_easy_setopt(easy, CURLOPT_MIMEPOST, form);
-		return;
-	}
-	if (!query_is_in_url(query))
-		body = (struct bytes_view){ .data = (const uint8_t *)query->sql,
-					    .size = strlen(query->sql) };
-	(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.size);
-	(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)body.data);
-}
-
-static void set_options(struct attempt *attempt, const char *url, struct curl_slist *headers)
-{
-	const struct clickhouse_client *client = attempt->client;
-	uint64_t timeout_ns = attempt->query->timeout_ns;
-	CURL *easy = client->easy;
-
-	if (timeout_ns == 0)
-		timeout_ns = CLICKHOUSE_TIMEOUT_NS;
-	(void)curl_easy_setopt(easy, CURLOPT_URL, url);
-	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "hearth-symbolizer/" HEARTH_VERSION);
-	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
-			       (long)MAX(timeout_ns / NSEC_PER_MSEC, UINT64_C(1)));
-	/* The rows contain names of the fleet, and the request the password: to no proxy. */
-	(void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	if (client->ca_file)
-		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, attempt);
-}
-
-static bool append_header(struct curl_slist **headers, const char *line)
-{
-	struct curl_slist *longer = line ? curl_slist_append(*headers, line) : *headers;
-
-	if (line && !longer)
-		return false;
-	*headers = longer;
-	return true;
-}
-
-static void scoped_free_headers(struct curl_slist **headers)
-{
-	curl_slist_free_all(*headers);
-}
-
-static void scoped_free_form(curl_mime **form)
-{
-	curl_mime_free(*form);
 }
 
 static bool find_result(CURLM *multi, CURLcode *ret_code)
@@ -483,28 +309,21 @@ static int perform(struct attempt *attempt)
 static int run_attempt(struct attempt *attempt)
 {
 	struct clickhouse_client *client = attempt->client;
-	scoped(bytes_release) struct bytes url = BYTES_INIT(CLICKHOUSE_MAX_URL_BYTES);
-	scoped(scoped_free_headers) struct curl_slist *headers = NULL;
-	scoped(scoped_free_form) curl_mime *form = NULL;
+	scoped(client_request_release) struct client_request request = CLIENT_REQUEST_INIT;
 	int r;
 
 	(void)snprintf(client->query_id, sizeof(client->query_id), "hearth-%016" PRIx64 "-%" PRIu64,
 		       client->id, client->n_queries++);
 	curl_easy_reset(client->easy);
-	r = make_url(client, attempt->query, &url);
-	if (r == 0)
-		r = make_form(client->easy, attempt->query, &form);
-	/* The query is sent at once, without a wait for "100 Continue". */
-	if (r == 0 &&
-	    (!append_header(&headers, "Expect:") || !append_header(&headers, client->user_header) ||
-	     !append_header(&headers, client->password_header)))
-		r = -ENOMEM;
+	r = client_request_set(&request, client->easy, &client->settings,
+			       endpoints_current(&client->endpoints), client->query_id,
+			       attempt->query);
 	if (r < 0) {
 		set_message(client, attempt->query, strerror(-r));
 		return r;
 	}
-	set_options(attempt, (const char *)url.data, headers);
-	set_body(client->easy, attempt->query, form);
+	(void)curl_easy_setopt(client->easy, CURLOPT_WRITEFUNCTION, on_body);
+	(void)curl_easy_setopt(client->easy, CURLOPT_WRITEDATA, attempt);
 	r = perform(attempt);
 	(void)curl_easy_setopt(client->easy, CURLOPT_HTTPHEADER, NULL);
 	(void)curl_easy_setopt(client->easy, CURLOPT_MIMEPOST, NULL);

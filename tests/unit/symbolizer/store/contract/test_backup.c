@@ -49,8 +49,8 @@ static void *settle(void *arg)
 	const struct contract *contract = server->contract;
 
 	while (!server->stop) {
-		server->n_failed += contract->engine->settle &&
-				    contract->engine->settle(contract->store) < 0;
+		server->n_failed +=
+			contract->engine->settle && contract->engine->settle(contract->store) < 0;
 		(void)nanosleep(&pause, NULL);
 	}
 	return NULL;
