@@ -2,7 +2,7 @@
 
 /*
  * Makes a test program its own table helper, like the server: add this file to the test's SOURCES,
- * and use "/proc/self/exe" as the helper's program.
+ * and make its resolver with table_helper.h, or use "/proc/self/exe" as the helper's program.
  */
 
 #include "symbolizer/symbols/compile/table_helper.h"

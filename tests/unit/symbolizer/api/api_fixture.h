@@ -11,6 +11,7 @@
 #include "common/json_writer.h"
 #include "common/limits.h"
 #include "symbolizer/api/api.h"
+#include "tests/support/table_helper.h"
 #include "tests/support/unit.h"
 #include "tests/unit/symbolizer/api/api_fake_store.h"
 
@@ -54,14 +55,8 @@ static inline int api_fixture_setup(void **state)
 						.anonymous = true };
 	assert_ok(
 		debuginfo_store_open(fixture->folder, &fixture_clock, &fixture->context.debuginfo));
-	assert_ok(resolver_new(
-		&(struct symbol_cache_options){ .debuginfo = fixture->context.debuginfo,
-						.clock = &fixture_clock,
-						.folder = fixture->folder,
-						.helper = "/proc/self/exe",
-						.max_bytes = 16 * MIB,
-						.stored_bytes = GIB },
-		&fixture->context.resolver));
+	fixture->context.resolver =
+		table_helper_resolver(fixture->context.debuginfo, &fixture_clock, fixture->folder);
 	assert_ok(api_start_readings(&fixture->context));
 	*state = fixture;
 	return 0;

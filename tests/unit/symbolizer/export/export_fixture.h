@@ -21,28 +21,8 @@
 /* HOSTILE_NAME in a label. */
 #define CLEANED_NAME "evil:\"<b>]]>\\" REPLACED ",'"
 
-static const struct store_series export_series[] = {
-	{ .id = 1,
-	  .tenant = "default",
-	  .process = &processes[P_APP],
-	  .tid = 100,
-	  .thread_name = "app",
-	  .type = EVENT_ON_CPU,
-	  .cpu = -1,
-	  .period_ns = 10,
-	  .first_slot = T0,
-	  .last_slot = T0 + 10 },
-	{ .id = 2,
-	  .tenant = "default",
-	  .process = &processes[P_APP],
-	  .tid = 101,
-	  .thread_name = "worker",
-	  .type = EVENT_ON_CPU,
-	  .cpu = -1,
-	  .period_ns = 10,
-	  .first_slot = T0,
-	  .last_slot = T0 + 10 },
-};
+static const struct store_series export_series[] = { ON_CPU(1, P_APP, 100, "app"),
+						     ON_CPU(2, P_APP, 101, "worker") };
 
 static const struct stack_text export_stacks[] = {
 	{ 1, 0, "native:app:0x1210 native:app:0x1110 native:app:0x1010" },
@@ -87,9 +67,7 @@ static inline int export_setup(void **state)
 	assert_int_equal(fixture_setup(state), 0);
 	fixture = *state;
 	make_tables(fixture);
-	FAKE_SET(fixture, series, export_series);
-	set_stacks(fixture, export_stacks, ARRAY_SIZE(export_stacks));
-	FAKE_SET(fixture, rows, export_rows);
+	FAKE_SAMPLES(fixture, export_series, export_stacks, export_rows);
 	FAKE_SET(fixture, names, hostile_names);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "tests/support/fake_debuginfo.h"
 #include "tests/support/fake_store.h"
 #include "tests/support/store_view.h"
+#include "tests/support/table_helper.h"
 
 /* 2024-02-21T03:12:00Z */
 #define T0     (UINT64_C(1708485120) * NSEC_PER_SEC / SLOT_NS)
@@ -120,6 +121,21 @@ static const struct store_process processes[N_PROCESSES] = {
 			.without_stacks = true },
 };
 
+#define ON_CPU(id_, process_, tid_, name_)                                                         \
+	{                                                                                          \
+		.id = (id_), .tenant = "default", .process = &processes[process_], .tid = (tid_),  \
+		.thread_name = (name_), .type = EVENT_ON_CPU, .cpu = -1, .period_ns = 10,          \
+		.first_slot = T0, .last_slot = T0 + 10                                             \
+	}
+
+/* All threads of the fleet. */
+static const struct store_series on_cpu_series[] = {
+	ON_CPU(1, P_APP, 100, "app"),      ON_CPU(2, P_APP, 101, "worker"),
+	ON_CPU(3, P_APP, 102, "worker"),   ON_CPU(4, P_APP_BETA, 200, "app"),
+	ON_CPU(5, P_SHOP, 300, "shop"),    ON_CPU(6, P_HIDDEN, 400, "hidden"),
+	ON_CPU(7, P_HIDDEN, 401, "hider"), ON_CPU(8, P_KWORKER, 5, "kworker/0:1"),
+};
+
 static const struct fake_path paths[] = {
 	{ 11, EXE_APP, "/usr/bin/app" },       { 11, EXE_LIB, "/lib/libx.so" },
 	{ 11, EXE_STRIPPED, "/opt/stripped" }, { 11, EXE_DAMAGED, "/opt/damaged" },
@@ -214,13 +230,8 @@ static inline int fixture_setup(void **state)
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	fake_debuginfo_init(&fixture->debuginfo);
 	add_executables(fixture);
-	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = &fixture->debuginfo,
-							       .clock = &system_clock,
-							       .folder = fixture->folder,
-							       .helper = "/proc/self/exe",
-							       .max_bytes = 16 * MIB,
-							       .stored_bytes = GIB },
-			       &fixture->resolver));
+	fixture->resolver =
+		table_helper_resolver(&fixture->debuginfo, &system_clock, fixture->folder);
 	fixture->store = fake_store_init(&fixture->fake);
 	fixture->fake.hosts = hosts;
 	fixture->fake.n_hosts = ARRAY_SIZE(hosts);
@@ -321,6 +332,11 @@ static inline void set_stacks(struct fixture *fixture, const struct stack_text *
 /* Sets the array of this name of the fake store to a static array. */
 #define FAKE_SET(fixture, field, array)                                                            \
 	((fixture)->fake.field = (array), (fixture)->fake.n_##field = ARRAY_SIZE(array))
+
+/* Static arrays of series, of stacks as texts, and of rows. */
+#define FAKE_SAMPLES(fixture, series_, stacks_, rows_)                                             \
+	(FAKE_SET(fixture, series, series_), FAKE_SET(fixture, rows, rows_),                       \
+	 set_stacks(fixture, stacks_, ARRAY_SIZE(stacks_)))
 
 static inline int query(struct fixture *fixture, struct tree **ret_tree)
 {

@@ -8,6 +8,7 @@
 #include "symbolizer/query/profile.h"
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/store_view.h"
+#include "tests/support/table_helper.h"
 #include "tests/support/unit.h"
 
 /* 2024-02-21T03:12:00Z */
@@ -121,13 +122,8 @@ static int setup(void **state)
 	assert_ok(arena_new(64 * MIB, &fixture->arena));
 	assert_ok(sqlite_store_open(fixture->folder, &system_clock, &fixture->store));
 	assert_ok(debuginfo_store_open(fixture->folder, &system_clock, &fixture->debuginfo));
-	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = fixture->debuginfo,
-							       .clock = &system_clock,
-							       .folder = fixture->folder,
-							       .helper = "/proc/self/exe",
-							       .max_bytes = 16 * MIB,
-							       .stored_bytes = GIB },
-			       &fixture->resolver));
+	fixture->resolver =
+		table_helper_resolver(fixture->debuginfo, &system_clock, fixture->folder);
 	write_batch(fixture);
 	fixture->view = open_view(fixture->store, "default");
 	assert_int_equal(store_find_event_type(fixture->view, "page-faults", fixture->arena,

@@ -12,6 +12,7 @@
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/command.h"
 #include "tests/support/store_view.h"
+#include "tests/support/table_helper.h"
 #include "tests/support/test_seed.h"
 
 enum {
@@ -218,13 +219,8 @@ static int setup(void **state)
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	assert_ok(sqlite_store_open(fixture->folder, &system_clock, &fixture->store));
 	assert_ok(debuginfo_store_open(fixture->folder, &system_clock, &fixture->debuginfo));
-	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = fixture->debuginfo,
-							       .clock = &system_clock,
-							       .folder = fixture->folder,
-							       .helper = "/proc/self/exe",
-							       .max_bytes = 16 * MIB,
-							       .stored_bytes = GIB },
-			       &fixture->resolver));
+	fixture->resolver =
+		table_helper_resolver(fixture->debuginfo, &system_clock, fixture->folder);
 	assert_ok(executable_id_set(&fixture->ids[EXE_APP], EXECUTABLE_ID_GNU, "app1app1", 8));
 	assert_ok(executable_id_set(&fixture->ids[EXE_LIB], EXECUTABLE_ID_GNU, "libxlibx", 8));
 	describe_fleet(fixture);

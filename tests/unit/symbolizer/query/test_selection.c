@@ -32,9 +32,7 @@ static const struct fake_row rows[] = {
 
 static void set_fleet(struct fixture *fixture)
 {
-	FAKE_SET(fixture, series, fleet);
-	FAKE_SET(fixture, rows, rows);
-	set_stacks(fixture, stacks, ARRAY_SIZE(stacks));
+	FAKE_SAMPLES(fixture, fleet, stacks, rows);
 }
 
 #define ALPHA (1 << 1 | 1 << 2 | 1 << 5)

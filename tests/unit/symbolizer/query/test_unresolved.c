@@ -5,20 +5,6 @@
 
 #include "tests/unit/symbolizer/query/profile_fixture.h"
 
-#define ON_CPU(id_, process_, tid_)                                                                \
-	{                                                                                          \
-		.id = (id_), .tenant = "default", .process = &processes[process_], .tid = (tid_),  \
-		.thread_name = "t", .type = EVENT_ON_CPU, .cpu = -1, .period_ns = 10,              \
-		.first_slot = T0, .last_slot = T0 + 10                                             \
-	}
-
-static const struct store_series series[] = {
-	ON_CPU(1, P_APP, 100),
-	ON_CPU(2, P_APP, 101),
-	ON_CPU(4, P_APP_BETA, 200),
-	ON_CPU(5, P_SHOP, 300),
-};
-
 static const struct stack_text stacks[] = {
 	{ 1, 0, "native:stripped:0x10 native:app:0x1110" }, /* nothing was uploaded */
 	{ 2, 0, "native:app:0x10" },                        /* in no function */
@@ -51,9 +37,7 @@ static int list_files(struct fixture *fixture, struct answer *answer)
 {
 	scoped(store_view_closep) struct store_view *view = open_view(fixture->store, "default");
 
-	FAKE_SET(fixture, series, series);
-	set_stacks(fixture, stacks, ARRAY_SIZE(stacks));
-	FAKE_SET(fixture, rows, rows);
+	FAKE_SAMPLES(fixture, on_cpu_series, stacks, rows);
 	assert_ok(arena_new(GIB, &answer->arena));
 	return profile_unresolved(view, fixture->resolver, &system_clock, &fixture->request,
 				  answer->arena, &answer->files, &answer->stats, answer->message);
@@ -133,7 +117,7 @@ static void services_beyond_the_limit_of_trees_are_counted(void **state)
 		many[i] = processes[P_SHOP];
 		many[i].id = 100 + i;
 		many[i].name = names_of[i];
-		many_series[i] = series[0];
+		many_series[i] = on_cpu_series[0];
 		many_series[i].id = i + 1;
 		many_series[i].process = &many[i];
 		many_rows[i] = (struct fake_row){ i + 1, 1, T0, i + 1 };

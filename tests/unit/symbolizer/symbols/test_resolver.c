@@ -2,6 +2,7 @@
 #include "symbolizer/symbols/resolver.h"
 
 #include "tests/support/fake_debuginfo.h"
+#include "tests/support/table_helper.h"
 #include "tests/unit/symbolizer/symbols/programs.h"
 
 struct fixture {
@@ -19,13 +20,8 @@ static int setup(void **state)
 	assert_non_null(fixture);
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	fake_debuginfo_init(&fixture->debuginfo);
-	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = &fixture->debuginfo,
-							       .clock = &system_clock,
-							       .folder = fixture->folder,
-							       .helper = "/proc/self/exe",
-							       .max_bytes = 64 * MIB,
-							       .stored_bytes = GIB },
-			       &fixture->resolver));
+	fixture->resolver =
+		table_helper_resolver(&fixture->debuginfo, &system_clock, fixture->folder);
 	assert_ok(arena_new(16 * MIB, &fixture->arena));
 	assert_ok(executable_id_set(&fixture->id, EXECUTABLE_ID_GNU, "\x01\x02\x03\x04", 4));
 	*state = fixture;

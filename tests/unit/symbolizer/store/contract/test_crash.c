@@ -124,8 +124,8 @@ static struct agent_sums sum_agents(struct contract *contract)
 }
 
 /*
- * The batch after the last acknowledged one may be stored; in files of SQLite also in one of its two
- * days only. The agent sends it, again or for the first time.
+ * The batch after the last acknowledged one may be stored; by SQLite also in one of its two days
+ * only. The agent sends it, again or for the first time.
  */
 static void assert_exactly_once(struct contract *contract, uint64_t *acknowledged)
 {
