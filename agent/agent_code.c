@@ -152,7 +152,7 @@ static uint32_t version_of(const struct process *process, enum interpreter_runti
 struct wanted_code {
 	struct agent *agent;
 	const struct abi_sample *sample;
-	struct code_source python, java, v8;
+	struct code_source python, java, v8, php;
 	uint64_t window;
 };
 
@@ -193,6 +193,8 @@ static int want_frame(const struct wanted_code *wanted, const struct abi_frame *
 		return want_code(wanted, &wanted->python, frame->address);
 	if (frame->kind == FRAME_V8)
 		return want_code(wanted, &wanted->v8, frame->address);
+	if (frame->kind == FRAME_PHP)
+		return want_code(wanted, &wanted->php, frame->address);
 	if (frame->kind != FRAME_HOTSPOT || !wanted->java.layout)
 		return 0;
 	return frame->address & ABI_HOTSPOT_COMPILED
@@ -211,6 +213,8 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 		.python = { .runtime = INTERPRETER_PYTHON,
 			    .version = version_of(process, INTERPRETER_PYTHON) },
 		.v8 = { .runtime = INTERPRETER_V8, .version = version_of(process, INTERPRETER_V8) },
+		.php = { .runtime = INTERPRETER_PHP,
+			 .version = version_of(process, INTERPRETER_PHP) },
 		.java = { .runtime = INTERPRETER_HOTSPOT,
 			  .layout = agent->jvms ? jvm_table_layout(agent->jvms, sample) : NULL },
 		.window = collector_window(agent->collector),

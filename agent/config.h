@@ -53,6 +53,7 @@ struct agent_config {
 	bool python_disabled;
 	bool java_disabled;
 	bool javascript_disabled;
+	bool php_disabled;
 	bool unwind_x86_code; /* x86-64 code without call frame information is analyzed */
 	char *unwind_absent_pages;
 

@@ -72,6 +72,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
 	sample->walk.state = INTERPRETER_WALK_NONE;
+	sample->walk.runtime = INTERPRETER_NONE;
 	sample->walk.interpreter = 0;
 	sample->walk.is_lost = false;
 	sample->walk.n_frames = 0;

@@ -13,6 +13,7 @@
  */
 #include "bpf/include/chunk_search.bpf.h"
 #if !defined(HEARTH_BPF_KERNEL_5)
+#include "bpf/include/php_walk.bpf.h"
 #include "bpf/include/python_walk.bpf.h"
 #endif
 #include "bpf/include/unwind_step.bpf.h"
@@ -99,9 +100,24 @@ static __always_inline void note_frame_start(struct sample *sample)
  */
 static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 pc)
 {
-	if (sample->mapping.interpreter != 0 && sample->mapping.end != 0 &&
-	    is_interpreter_loop(sample, pc - sample->mapping.bias))
-		python_walk_begin(sample);
+	const struct abi_interpreter *interpreter;
+
+	if (sample->mapping.interpreter == 0 || sample->mapping.end == 0)
+		return;
+	interpreter = find_interpreter_loop(sample, pc - sample->mapping.bias);
+	if (!interpreter)
+		return;
+	sample->walk.runtime = interpreter->runtime;
+	if (interpreter->runtime == INTERPRETER_PHP)
+		php_walk_begin(sample);
+	else
+		python_walk_begin(sample, interpreter);
+}
+
+static __always_inline bool step_in_interpreter(struct sample *sample)
+{
+	return sample->walk.runtime == INTERPRETER_PHP ? php_walk_step(sample)
+						       : python_walk_step(sample);
 }
 
 static __always_inline bool is_full(const struct sample *sample)
@@ -117,7 +133,7 @@ static __always_inline bool walk_interpreter(struct sample *sample, bool *ret_en
 {
 	if (sample->walk.state == INTERPRETER_WALK_NONE)
 		return false;
-	*ret_ended = is_full(sample) || !python_walk_step(sample);
+	*ret_ended = is_full(sample) || !step_in_interpreter(sample);
 	if (*ret_ended)
 		cut(sample, STACK_CUT_DEPTH);
 	return true;
@@ -279,7 +295,9 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
 	count_many(ABI_COUNTER_RULES_CACHED, sample->n_rules_cached);
-	count_many(ABI_COUNTER_PYTHON_FRAMES, sample->walk.n_frames);
+	count_many(sample->walk.runtime == INTERPRETER_PHP ? ABI_COUNTER_PHP_FRAMES
+							   : ABI_COUNTER_PYTHON_FRAMES,
+		   sample->walk.n_frames);
 	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
 	count_many(ABI_COUNTER_V8_FRAMES, sample->n_v8_frames);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;

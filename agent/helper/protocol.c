@@ -67,7 +67,8 @@ static bool is_valid_id(const struct executable_id *id)
 
 static bool is_valid_interpreter(const struct interpreter_facts *facts)
 {
-	bool valid = facts->runtime == INTERPRETER_PYTHON || facts->runtime == INTERPRETER_V8;
+	bool valid = facts->runtime == INTERPRETER_PYTHON || facts->runtime == INTERPRETER_V8 ||
+		     facts->runtime == INTERPRETER_PHP;
 
 	if (facts->runtime == INTERPRETER_HOTSPOT)
 		return true;

@@ -12,6 +12,7 @@
 #include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
 #include "agent/interpreter/hotspot/hotspot_code.h"
+#include "agent/interpreter/php/php_code.h"
 #include "agent/interpreter/python/python_code.h"
 #include "agent/interpreter/python/python_layout.h"
 #include "agent/interpreter/v8/v8_code.h"
@@ -159,6 +160,7 @@ struct code_memory {
 	struct hotspot_memory hotspot;
 	struct v8_memory v8;
 	struct v8_lines v8_lines;
+	struct php_memory php;
 };
 
 /* False: the request names no layout that can be used. */
@@ -166,6 +168,7 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 		       struct code_memory *ret_memory)
 {
 	const struct python_layout *layout = python_layout_of(request->version);
+	const struct php_layout *php = php_layout_of(request->version);
 
 	*ret_memory = (struct code_memory){ .runtime = request->runtime };
 	if (request->runtime == INTERPRETER_HOTSPOT) {
@@ -180,7 +183,13 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 						     .arg = pid };
 		return ret_memory->v8.layout;
 	}
-	if (!layout)
+	if (request->runtime == INTERPRETER_PHP && php) {
+		ret_memory->php = (struct php_memory){ .layout = &php->code,
+						       .read = read_memory,
+						       .arg = pid };
+		return true;
+	}
+	if (request->runtime != INTERPRETER_PYTHON || !layout)
 		return false;
 	ret_memory->python =
 		(struct python_memory){ .layout = &layout->code, .read = read_memory, .arg = pid };
@@ -198,6 +207,8 @@ static int read_code(struct code_memory *memory, const struct reader_code_item *
 	case INTERPRETER_V8:
 		return v8_code_read(&memory->v8, &memory->v8_lines, address, mark, ret_code,
 				    content);
+	case INTERPRETER_PHP:
+		return php_code_read(&memory->php, address, mark, ret_code, content);
 	default:
 		return python_code_read(&memory->python, address, mark, ret_code, content);
 	}

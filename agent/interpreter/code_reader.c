@@ -187,6 +187,7 @@ static const char *language_of(uint32_t runtime)
 {
 	return runtime == INTERPRETER_HOTSPOT ? "java"
 	       : runtime == INTERPRETER_V8    ? "javascript"
+	       : runtime == INTERPRETER_PHP   ? "php"
 					      : "python";
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "agent/interpreter/php/php_layout.h"
 #include "agent/interpreter/python/python_layout.h"
 #include "agent/interpreter/v8/v8_layout.h"
 #include "common/log.h"
@@ -70,8 +71,41 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 		 pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
+/* The registers of execute_ex(): ZEND_VM_FP_GLOBAL_REG and ZEND_VM_IP_GLOBAL_REG of PHP. */
+#if defined(__x86_64__)
+#define PHP_FRAME_REGISTER  14
+#define PHP_OPLINE_REGISTER 15
+#else
+#define PHP_FRAME_REGISTER  27
+#define PHP_OPLINE_REGISTER 28
+#endif
+
+/* False: the version is not known. */
+static bool php_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
+		      struct abi_interpreter *ret_entry)
+{
+	const struct php_layout *php = php_layout_of(facts->version);
+
+	if (!php && !publisher->has_logged_php)
+		log_info("PHP %u.%u%s: stacks have the functions of the interpreter, but not "
+			 "those of scripts, because the structures of this build are not known",
+			 facts->version >> 8 & 0xff, facts->version & 0xff,
+			 facts->version & PHP_VERSION_ZTS ? " with thread safety (ZTS)" : "");
+	publisher->has_logged_php |= !php;
+	if (!php)
+		return false;
+	ret_entry->runtime_addr = facts->runtime_addr;
+	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
+	ret_entry->php = php->walk;
+	if (facts->has_loop_registers) {
+		ret_entry->php.frame_register = PHP_FRAME_REGISTER;
+		ret_entry->php.opline_register = PHP_OPLINE_REGISTER;
+	}
+	return true;
+}
+
 /* False: frames of the interpreter's functions are not wanted, or its version is not known. */
-static bool interpreter_entry(const struct mapping_publisher *publisher,
+static bool interpreter_entry(struct mapping_publisher *publisher,
 			      const struct interpreter_facts *facts,
 			      struct abi_interpreter *ret_entry)
 {
@@ -92,6 +126,8 @@ static bool interpreter_entry(const struct mapping_publisher *publisher,
 		ret_entry->v8.builtins = facts->loop[1];
 		return true;
 	}
+	if (facts->runtime == INTERPRETER_PHP && !publisher->without_php)
+		return php_entry(publisher, facts, ret_entry);
 	return false;
 }
 

@@ -25,6 +25,8 @@ struct mapping_publisher {
 	struct abi_mapping_chunk chunk;   /* buffer: one chunk of it */
 	bool without_python;              /* frames of Python functions are not wanted */
 	bool without_javascript;          /* frames of JavaScript functions are not wanted */
+	bool without_php;                 /* frames of PHP functions are not wanted */
+	bool has_logged_php;              /* a PHP whose functions cannot be shown */
 	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
 	uint64_t n_interpreters_left_out; /* the map was full */
 	uint64_t n_truncated;             /* processes with more mappings than a set holds */

@@ -135,6 +135,11 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 					    .object = FRAME_CODE_OBJECT | number };
 }
 
+static bool is_byte_code(uint32_t kind)
+{
+	return kind == FRAME_PYTHON || kind == FRAME_V8 || kind == FRAME_PHP;
+}
+
 /*
  * In a frame of byte code, the executable is the position in the code object. Returns the number of
  * frames in @ret_frame: 0 or 1.
@@ -194,8 +199,7 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 					      STACK_MAX_FRAMES - count);
 			continue;
 		}
-		if ((frames[i].kind == FRAME_PYTHON || frames[i].kind == FRAME_V8) &&
-		    !(frames[i].executable & FRAME_CODE_OBJECT)) {
+		if (is_byte_code(frames[i].kind) && !(frames[i].executable & FRAME_CODE_OBJECT)) {
 			count += convert_byte_code(resolver, sample, &frames[i], frame);
 			continue;
 		}

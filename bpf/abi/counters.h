@@ -38,6 +38,8 @@
 	X(PYTHON_FRAMES,        "frames of Python functions")                                      \
 	X(PYTHON_NO_THREAD,     "stacks in Python code whose thread state was not found")          \
 	X(PYTHON_UNREADABLE,    "stacks in Python code whose frames could not be read")            \
+	X(PHP_FRAMES,           "frames of PHP functions")                                         \
+	X(PHP_UNREADABLE,       "stacks in PHP code whose frames could not be read")               \
 	X(JAVA_FRAMES,          "frames of code that a JVM generated or interpreted")                \
 	X(JAVA_UNREADABLE,      "frames in generated code of a JVM whose blob could not be read")    \
 	X(V8_FRAMES,            "frames of JavaScript functions")                                    \

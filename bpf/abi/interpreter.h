@@ -25,6 +25,7 @@ enum interpreter_runtime {
 	INTERPRETER_HOTSPOT =
 		2,          /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
 	INTERPRETER_V8 = 3, /* JavaScript: Node.js */
+	INTERPRETER_PHP = 5,
 };
 
 /* The loop may have a second part: code that the compiler moved away because it rarely runs. */
@@ -112,6 +113,31 @@ struct abi_v8_layout {
 	struct abi_code_range builtins, entry;
 };
 
+/*
+ * PHP has a list of frames (zend_execute_data): executor_globals -> current frame -> previous frame
+ * -> ... A function that is called from a script runs in the same call of the loop, execute_ex(). A
+ * call from C, such as a callback or a generator, starts a new one; its outermost frame is marked.
+ * Internal functions have frames too.
+ *
+ * A frame points to its function, and to the instruction ("opline") that it has stored last. While
+ * the loop runs, two registers have the frame and the executed instruction, if gcc compiled it.
+ *
+ * A frame of the kind PHP is {address of the function, line}; the line is 0 if it is not known.
+ */
+struct abi_php_layout {
+	__u16 globals_current;
+	/* of a function: its instructions, and their number (4 bytes) */
+	__u16 function_oplines;
+	__u16 function_n_oplines;
+	__u16 function_bytes; /* at most ABI_PHP_FUNCTION_BYTES; contains all of the above */
+	/* DWARF numbers; 0: the loop has no such registers */
+	__u16 frame_register;
+	__u16 opline_register;
+	__u16 zero[2];
+};
+
+#define ABI_PHP_FUNCTION_BYTES 112
+
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
@@ -120,6 +146,7 @@ struct abi_interpreter {
 	union {
 		struct abi_python_layout python;
 		struct abi_v8_layout v8;
+		struct abi_php_layout php;
 	};
 	/* before 3.11: code of the loop that runs while its frame is not in the list */
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];

@@ -167,7 +167,7 @@ static __always_inline bool add_java_frame(struct sample *sample, __u64 address,
 {
 	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
 	sample->n_java_frames++;
-	if (add_user_frame(sample, FRAME_HOTSPOT, (__u32)position & PYTHON_MAX_POSITION, address))
+	if (add_user_frame(sample, FRAME_HOTSPOT, (__u32)position & MAX_POSITION, address))
 		return true;
 	cut(sample, STACK_CUT_DEPTH);
 	return false;

@@ -33,9 +33,10 @@ enum interpreter_walk_state {
 	INTERPRETER_WALK_FRAMES, /* adds frames of byte code */
 };
 
-/* The state of python_walk.bpf.h. Addresses are of the process. */
+/* The state of interpreter.bpf.h. Addresses are of the process. */
 struct interpreter_walk {
 	enum interpreter_walk_state state;
+	__u32 runtime;     /* of the loop: enum interpreter_runtime */
 	__u32 interpreter; /* the one whose thread was found; 0: none yet */
 	bool is_lost;      /* no more frames of byte code are added to this stack */
 	bool is_done;      /* all frames of this call were added */

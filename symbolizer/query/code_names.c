@@ -47,13 +47,17 @@ static int load_code_objects(struct frame_table *table, const struct frame_names
  */
 static bool is_script(const char *language)
 {
-	return line_table_is_known(language) || strcmp(language, "javascript") == 0;
+	return line_table_is_known(language) || strcmp(language, "javascript") == 0 ||
+	       strcmp(language, "php") == 0;
 }
 
-/* Only imported code of interpreters has no language: other profilers send lines. */
+/*
+ * Instructions of PHP have a line, which the agent sends. Only imported code of interpreters has no
+ * language: other profilers send lines.
+ */
 static bool has_line_as_position(unsigned int kind, const struct store_code_object *object)
 {
-	if (kind == FRAME_JIT || kind == FRAME_IMPORTED)
+	if (kind == FRAME_JIT || kind == FRAME_IMPORTED || kind == FRAME_PHP)
 		return true;
 	return kind >= FRAME_PYTHON && kind <= FRAME_BEAM && object->language[0] == '\0';
 }
@@ -66,7 +70,6 @@ static uint32_t line_of(const struct store_code_object *object, const struct fra
 		.bytes = object->line_table,
 	};
 
-	/* The position of generated and imported code is a line of the source. */
 	if (frame->stored.address != 0 && has_line_as_position(frame->stored.kind, object))
 		return (uint32_t)MIN(frame->stored.address, (uint64_t)UINT32_MAX);
 	return line_table_find(&table, frame->stored.address);
