@@ -13,6 +13,7 @@
 
 #include "symbolizer/http/server.h"
 #include "tests/support/unit.h"
+#include "tests/support/wait_until.h"
 
 #define ECHO_LIMIT   1000
 #define STREAM_LIMIT (64 * MIB)
@@ -282,16 +283,26 @@ static inline int site_new(struct site **ret_site)
 	return 0;
 }
 
-static inline int site_setup(void **state)
+static inline void start_with(struct site *site, struct http_client_limits limits)
 {
 	char message[HTTP_SERVER_MESSAGE_SIZE];
-	struct site *site;
 
-	assert_int_equal(site_new(&site), 0);
+	site->limits = limits;
 	if (start(site, "127.0.0.1:0", false, message) < 0)
 		fail_msg("%s", message);
-	*state = site;
+}
+
+static inline int site_setup(void **state)
+{
+	if (site_new((struct site **)state) < 0)
+		return -1;
+	start_with(*state, (struct http_client_limits){});
 	return 0;
+}
+
+static inline int idle_site_setup(void **state)
+{
+	return site_new((struct site **)state);
 }
 
 static inline int site_teardown(void **state)
@@ -398,3 +409,36 @@ static inline void assert_status(const struct site *site, const char *method, co
 		fail_msg("%s %s: %ld instead of %ld: %s", method, path, answer.status, status,
 			 text_of(&answer.body));
 }
+
+static inline bool has_metric(const struct site *site, const char *line)
+{
+	scoped(bytes_release) struct bytes out = BYTES_INIT(100000);
+
+	route_metrics_print(site->metrics, "", &out);
+	assert_ok(bytes_append_byte(&out, '\0'));
+	return strstr(text_of(&out), line) != NULL;
+}
+
+/* The counter is incremented a moment after the answer is sent or the connection closed. */
+#define expect_metric(site, line) wait_until(has_metric((site), (line)))
+
+#define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
+#define HASH_B "ff492ef788c89b555e6f738b33d2422f57dbb6656af2402155672c5f123a90af"
+
+/* The tokens "secret-a" and "secret-b" may read. */
+static inline void use_tokens(struct site *site)
+{
+	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]},"
+				     " {name: other, sha256: " HASH_B ", scopes: [read]}]";
+	char folder[] = "/tmp/hearth-test-XXXXXX", message[AUTH_MESSAGE_SIZE];
+	scoped_free char *path = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	path = write_file_in(folder, "tokens", tokens, strlen(tokens));
+	assert_ok(auth_load(site->auth, path, message));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, site_setup, site_teardown)
+#define IDLE_TEST(name) cmocka_unit_test_setup_teardown(name, idle_site_setup, site_teardown)

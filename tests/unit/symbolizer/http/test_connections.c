@@ -6,87 +6,9 @@
 
 #include "symbolizer/http/connections.h"
 
-#include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <time.h>
 
-#include "tests/unit/symbolizer/http/site_fixture.h"
-
-/* Long enough for a machine that runs other tests. */
-#define PATIENCE_S 60
-
-#define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
-#define HASH_B "ff492ef788c89b555e6f738b33d2422f57dbb6656af2402155672c5f123a90af"
-
-static int connect_from(const struct site *site, const char *client)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct timeval patience = { .tv_sec = PATIENCE_S };
-
-	assert_true(fd >= 0);
-	assert_int_equal(inet_pton(AF_INET, client, &address.sin_addr), 1);
-	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-	address.sin_port = htons((uint16_t)site->port);
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-	return fd;
-}
-
-static bool send_all(int fd, const char *text, size_t size)
-{
-	while (size > 0) {
-		ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
-
-		if (sent < 0)
-			return false;
-		text += sent;
-		size -= (size_t)sent;
-	}
-	return true;
-}
-
-/* Reads to the end of the connection, which must not be a reset. */
-static void read_all(int fd, struct bytes *ret_answer)
-{
-	char piece[4096];
-	ssize_t size;
-
-	while ((size = recv(fd, piece, sizeof(piece), 0)) > 0)
-		assert_ok(bytes_append(ret_answer, piece, (size_t)size));
-	if (size < 0)
-		fail_msg("the answer ends with: %s", strerror(errno));
-	assert_ok(bytes_append_byte(ret_answer, '\0'));
-}
-
-/* Sends @text, and expects an answer with @status and the end of the connection. */
-static void expect_last_answer(const struct site *site, const char *text, const char *status)
-{
-	scoped(bytes_release) struct bytes answer = BYTES_INIT(2 * HUGE_BYTES);
-	scoped_fd int fd = connect_from(site, "127.0.0.1");
-
-	assert_true(send_all(fd, text, strlen(text)));
-	read_all(fd, &answer);
-	if (strncmp(text_of(&answer), status, strlen(status)) != 0 ||
-	    !strstr(text_of(&answer), "\r\nConnection: close\r\n"))
-		fail_msg("'%s' was answered with '%s'", text, text_of(&answer));
-}
-
-static void use_tokens(struct site *site)
-{
-	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]},"
-				     " {name: other, sha256: " HASH_B ", scopes: [read]}]";
-	char folder[] = "/tmp/hearth-test-XXXXXX", message[AUTH_MESSAGE_SIZE];
-	scoped_free char *path = NULL;
-
-	assert_non_null(mkdtemp(folder));
-	path = write_file_in(folder, "tokens", tokens, strlen(tokens));
-	assert_ok(auth_load(site->auth, path, message));
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(folder), 0);
-}
+#include "tests/unit/symbolizer/http/socket_fixture.h"
 
 static void requests_with_ambiguous_framing_are_refused_and_end_the_connection(void **state)
 {
@@ -157,15 +79,6 @@ static void a_client_that_sends_a_whole_refused_body_receives_the_refusal(void *
 	}
 }
 
-static void start_with(struct site *site, struct http_client_limits limits)
-{
-	char message[HTTP_SERVER_MESSAGE_SIZE];
-
-	site->limits = limits;
-	if (start(site, "127.0.0.1:0", false, message) < 0)
-		fail_msg("%s", message);
-}
-
 /* Sends a byte every 10 ms until the server ends the connection. */
 static void drip_until_closed(int fd)
 {
@@ -178,23 +91,6 @@ static void drip_until_closed(int fd)
 		(void)nanosleep(&pause, NULL);
 	}
 	fail_msg("the server did not close the connection within %u s", PATIENCE_S);
-}
-
-/* The counter is incremented a moment after the connection is closed. */
-static void expect_metric(struct site *site, const char *line)
-{
-	const struct timespec pause = { .tv_nsec = 10000000 };
-
-	for (unsigned int i = 0; i < PATIENCE_S * 100; i++) {
-		scoped(bytes_release) struct bytes out = BYTES_INIT(100000);
-
-		route_metrics_print(site->metrics, "", &out);
-		assert_ok(bytes_append_byte(&out, '\0'));
-		if (strstr(text_of(&out), line))
-			return;
-		(void)nanosleep(&pause, NULL);
-	}
-	fail_msg("never: %s", line);
 }
 
 static void drip(struct site *site, const char *beginning)
@@ -228,9 +124,7 @@ static void a_slow_body_ends_the_connection(void **state)
 	drip(site, "PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
 	drip(site, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
 	expect_metric(site, "http_connections_closed_total{reason=\"slow_body\"} 2\n");
-	for (unsigned int i = 0; i < PATIENCE_S * 100 && atomic_load(&site->streams_open) > 0; i++)
-		(void)usleep(10000);
-	assert_int_equal(atomic_load(&site->streams_open), 0);
+	wait_until(atomic_load(&site->streams_open) == 0);
 }
 
 static void an_answer_that_is_not_read_is_reset(void **state)
@@ -326,150 +220,7 @@ static void an_upload_can_be_refused_before_its_end(void **state)
 	}
 	expect_metric(site,
 		      "http_requests_total{route=\"/stream/*\",method=\"PUT\",class=\"5xx\"} 3\n");
-	for (unsigned int i = 0; i < PATIENCE_S * 100 && atomic_load(&site->streams_open) > 0; i++)
-		(void)usleep(10000);
-	assert_int_equal(atomic_load(&site->streams_open), 0);
-}
-
-static int send_request_of(const struct site *site, const char *path, const char *secret)
-{
-	int fd = connect_from(site, "127.0.0.1");
-	char request[256];
-
-	(void)snprintf(request, sizeof(request),
-		       "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
-		       "Connection: close\r\n\r\n",
-		       path, secret);
-	assert_true(send_all(fd, request, strlen(request)));
-	return fd;
-}
-
-static void expect_answer_of(const struct site *site, const char *path, const char *secret,
-			     const char *status)
-{
-	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
-	scoped_fd int fd = send_request_of(site, path, secret);
-
-	read_all(fd, &answer);
-	if (!strstr(text_of(&answer), status))
-		fail_msg("'%s' with '%s': %s", path, secret, text_of(&answer));
-}
-
-static void wait_for_holding(struct site *site, unsigned int count)
-{
-	for (unsigned int i = 0; i < PATIENCE_S * 1000; i++) {
-		if (atomic_load(&site->holding) >= count)
-			return;
-		(void)usleep(1000);
-	}
-	fail_msg("%u requests are held, expected %u", atomic_load(&site->holding), count);
-}
-
-static void a_token_may_have_a_share_of_the_requests(void **state)
-{
-	struct site *site = *state;
-	scoped_fd int held = -1;
-
-	use_tokens(site);
-	start_with(site, (struct http_client_limits){ .max_requests_per_token = 1 });
-	held = send_request_of(site, "/hold-for-readers", "secret-a");
-	wait_for_holding(site, 1);
-	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 429 Too Many Requests\r\n");
-	expect_answer_of(site, "/hello/x", "secret-a", "\r\nRetry-After: 5\r\n");
-	expect_answer_of(site, "/hello/x", "secret-a", "token 'reader' has too many requests");
-	expect_answer_of(site, "/hello/x", "secret-b", "HTTP/1.1 200 OK\r\n");
-	expect_answer_of(site, "/", "secret-a", "HTTP/1.1 200 OK\r\n");
-	expect_metric(site, "http_token_limit_total 3\n");
-	(void)sem_post(&site->leaves);
-	{
-		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
-
-		read_all(held, &answer);
-	}
-	expect_metric(site, "http_requests_total{route=\"/"
-			    "hold-for-readers\",method=\"GET\",class=\"2xx\"} 1\n");
-	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
-}
-
-/* Two requests run and one waits. Of the third and fourth, whichever arrives last is refused. */
-static void a_token_may_have_a_share_of_each_lane(void **state)
-{
-	enum { N_REQUESTS = N_WORKERS / 2 + MAX_WAITING / 2 + 1 };
-	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
-	struct pollfd requests[N_REQUESTS];
-	struct site *site = *state;
-	scoped_fd int other = -1;
-
-	use_tokens(site);
-	start_with(site, (struct http_client_limits){});
-	for (unsigned int i = 0; i < N_REQUESTS; i++) {
-		requests[i] = (struct pollfd){
-			.fd = send_request_of(site, "/query-for-readers", "secret-a"),
-			.events = POLLIN,
-		};
-		if (i < N_WORKERS / 2)
-			wait_for_holding(site, i + 1);
-	}
-	assert_int_equal(poll(requests, N_REQUESTS, PATIENCE_S * 1000), 1);
-	for (unsigned int i = 0; i < N_REQUESTS; i++)
-		if (requests[i].revents)
-			read_all(requests[i].fd, &answer);
-	assert_non_null(strstr(text_of(&answer),
-			       "token 'reader' has too many requests in lane 'query' already"));
-	/* The other half of the workers is free. */
-	other = send_request_of(site, "/query-for-readers", "secret-b");
-	wait_for_holding(site, N_WORKERS / 2 + 1);
-	for (unsigned int i = 0; i < N_REQUESTS; i++)
-		(void)close(requests[i].fd);
-}
-
-static void a_token_may_use_half_of_the_memory_for_unread_answers(void **state)
-{
-	struct site *site = *state;
-	scoped_fd int held = -1;
-	char byte;
-
-	use_tokens(site);
-	site->max_held_answer_bytes = 3 * HUGE_BYTES;
-	start_with(site, (struct http_client_limits){});
-	held = send_request_of(site, "/huge-for-readers", "secret-a");
-	assert_int_equal(recv(held, &byte, 1, 0), 1);
-	expect_answer_of(site, "/huge-for-readers", "secret-a",
-			 "token 'reader' has too many bytes of answers that were not read yet");
-	expect_answer_of(site, "/large", "secret-b", "HTTP/1.1 200 OK\r\n");
-	{
-		scoped_fd int other = send_request_of(site, "/huge-for-readers", "secret-b");
-		char status[13];
-
-		assert_int_equal(recv(other, status, sizeof(status), MSG_WAITALL), sizeof(status));
-		assert_memory_equal(status, "HTTP/1.1 200 ", sizeof(status));
-	}
-}
-
-/* The upload beyond the limit is refused before its body is read. */
-static void uploads_of_a_token_do_not_count_as_requests(void **state)
-{
-	static const char head[] =
-		"PUT /stream-of-readers/x HTTP/1.1\r\nHost: localhost\r\n"
-		"Authorization: Bearer secret-a\r\nContent-Length: 30000000\r\n\r\n";
-	enum { MAX_UPLOADS = MAX_CONNECTIONS / 8 };
-	struct site *site = *state;
-	int held[MAX_UPLOADS];
-
-	use_tokens(site);
-	start_with(site, (struct http_client_limits){ .max_requests_per_token = 1 });
-	for (unsigned int i = 0; i < MAX_UPLOADS; i++) {
-		held[i] = connect_from(site, "127.0.0.1");
-		assert_true(send_all(held[i], head, strlen(head)));
-	}
-	for (unsigned int i = 0;
-	     i < PATIENCE_S * 100 && atomic_load(&site->streams_open) < MAX_UPLOADS; i++)
-		(void)usleep(10000);
-	expect_last_answer(site, head, "HTTP/1.1 429 ");
-	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
-	assert_int_equal(atomic_load(&site->streams_begun), MAX_UPLOADS);
-	for (unsigned int i = 0; i < MAX_UPLOADS; i++)
-		(void)close(held[i]);
+	wait_until(atomic_load(&site->streams_open) == 0);
 }
 
 static void a_request_has_no_deadline_while_its_handler_runs(void **state)
@@ -486,9 +237,7 @@ static void a_request_has_no_deadline_while_its_handler_runs(void **state)
 	start_with(site, limits);
 	fd = connect_from(site, "127.0.0.1");
 	assert_true(send_all(fd, request, strlen(request)));
-	for (unsigned int i = 0; i < PATIENCE_S * 1000 && !atomic_load(&site->at_gate); i++)
-		(void)usleep(1000);
-	assert_true(atomic_load(&site->at_gate));
+	wait_until(atomic_load(&site->at_gate));
 	/*
 	 * This connection is opened later and closed at its deadline: by then, as much time has
 	 * passed for the request at the gate.
@@ -497,13 +246,6 @@ static void a_request_has_no_deadline_while_its_handler_runs(void **state)
 	(void)pthread_barrier_wait(&site->gate);
 	read_all(fd, &answer);
 	assert_non_null(strstr(text_of(&answer), "through"));
-}
-
-static void wait_for_count(const atomic_uint *count, unsigned int least)
-{
-	for (unsigned int i = 0; i < PATIENCE_S * 1000 && atomic_load(count) < least; i++)
-		(void)usleep(1000);
-	assert_true(atomic_load(count) >= least);
 }
 
 /* Two requests more than workers: these two wait, and are never started. */
@@ -519,19 +261,19 @@ static void a_client_that_closes_its_connection_frees_the_worker(void **state)
 		assert_true(send_all(fds[i], request, strlen(request)));
 		/* So that the first ones run, and the others wait. */
 		if (i < N_WORKERS)
-			wait_for_count(&site->holding, (unsigned int)i + 1);
+			wait_until(atomic_load(&site->holding) >= i + 1);
 	}
 	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
 		(void)close(fds[i]);
-	wait_for_count(&site->canceled, N_WORKERS);
+	wait_until(atomic_load(&site->canceled) >= N_WORKERS);
 
 	/* The connections of waiting requests are closed too: the queue has room again. */
 	stays = connect_from(site, "127.0.0.1");
 	assert_true(send_all(stays, request, strlen(request)));
-	wait_for_count(&site->holding, N_WORKERS + 1);
+	wait_until(atomic_load(&site->holding) >= N_WORKERS + 1);
 	assert_int_equal(site->canceled, N_WORKERS);
 	assert_int_equal(shutdown(stays, SHUT_WR), 0);
-	wait_for_count(&site->canceled, N_WORKERS + 1);
+	wait_until(atomic_load(&site->canceled) >= N_WORKERS + 1);
 }
 
 static void received_bytes_extend_the_deadline_up_to_the_grace(void **state)
@@ -567,53 +309,6 @@ static void the_largest_rate_and_grace_do_not_overflow(void **state)
 			 2 * hour_ns);
 }
 
-static void wait_for_connections(const struct site *site, unsigned int count)
-{
-	for (unsigned int i = 0; i < PATIENCE_S * 1000; i++) {
-		if (http_server_connections(site->server) == count)
-			return;
-		(void)usleep(1000);
-	}
-	fail_msg("%u connections, expected %u", http_server_connections(site->server), count);
-}
-
-static void a_client_address_may_have_a_share_of_the_connections(void **state)
-{
-	enum { SHARE = 3 };
-	struct site *site = *state;
-	int held[SHARE];
-	char byte;
-
-	start_with(site, (struct http_client_limits){ .max_per_client = SHARE });
-	for (unsigned int i = 0; i < SHARE; i++) {
-		held[i] = connect_from(site, "127.0.0.2");
-		wait_for_connections(site, i + 1);
-	}
-	for (unsigned int i = 0; i < 5; i++) {
-		scoped_fd int refused = connect_from(site, "127.0.0.2");
-		ssize_t size = recv(refused, &byte, 1, 0);
-
-		assert_true(size == 0 || (size < 0 && errno == ECONNRESET));
-	}
-	expect_metric(site, "http_connections_closed_total{reason=\"client_limit\"} 5\n");
-	assert_status(site, "GET", "/", NULL, NULL, 200);
-
-	(void)close(held[0]);
-	wait_for_connections(site, SHARE - 1);
-	held[0] = connect_from(site, "127.0.0.2");
-	wait_for_connections(site, SHARE);
-	for (unsigned int i = 0; i < SHARE; i++)
-		(void)close(held[i]);
-}
-
-static int idle_site_setup(void **state)
-{
-	return site_new((struct site **)state);
-}
-
-#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, site_setup, site_teardown)
-#define IDLE_TEST(name) cmocka_unit_test_setup_teardown(name, idle_site_setup, site_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -626,15 +321,10 @@ int main(void)
 		IDLE_TEST(the_memory_of_unread_answers_is_bounded),
 		IDLE_TEST(a_client_that_reads_receives_the_whole_answer),
 		SITE_TEST(an_upload_can_be_refused_before_its_end),
-		IDLE_TEST(a_token_may_have_a_share_of_the_requests),
-		IDLE_TEST(a_token_may_have_a_share_of_each_lane),
-		IDLE_TEST(a_token_may_use_half_of_the_memory_for_unread_answers),
-		IDLE_TEST(uploads_of_a_token_do_not_count_as_requests),
 		IDLE_TEST(a_request_has_no_deadline_while_its_handler_runs),
 		SITE_TEST(a_client_that_closes_its_connection_frees_the_worker),
 		cmocka_unit_test(received_bytes_extend_the_deadline_up_to_the_grace),
 		cmocka_unit_test(the_largest_rate_and_grace_do_not_overflow),
-		IDLE_TEST(a_client_address_may_have_a_share_of_the_connections),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
