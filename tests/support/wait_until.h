@@ -12,13 +12,10 @@
 /* Fails the test if @condition does not become true. It may be evaluated many times. */
 #define wait_until(condition)                                                                      \
 	do {                                                                                       \
-		bool wait_met_ = (condition);                                                      \
-                                                                                                   \
-		for (unsigned int wait_ms_ = 0; !wait_met_ && wait_ms_ < PATIENCE_S * 1000;        \
-		     wait_ms_++) {                                                                 \
+		unsigned int wait_left_ms_ = PATIENCE_S * 1000;                                    \
+		bool wait_met_;                                                                    \
+		while (!(wait_met_ = (condition)) && wait_left_ms_-- > 0)                          \
 			(void)usleep(1000);                                                        \
-			wait_met_ = (condition);                                                   \
-		}                                                                                  \
 		if (!wait_met_)                                                                    \
 			fail_msg("never true: %s", #condition);                                    \
 	} while (0)

@@ -49,8 +49,8 @@ static int find_version(const struct elf_file *elf, uint32_t *ret_version)
 	found = memmem(constants.data, constants.size, VERSION_HEADER, strlen(VERSION_HEADER));
 	if (found) {
 		found += strlen(VERSION_HEADER);
-		*ret_version = parse_version(
-			found, constants.size - (size_t)(found - constants.data));
+		*ret_version =
+			parse_version(found, constants.size - (size_t)(found - constants.data));
 	}
 	return 0;
 }

@@ -3,8 +3,7 @@
 
 /*
  * For tests of mappings with the events of the real kernel: this process and its children map
- * libraries, and the process table must find the file of each pc. FIXTURES is the folder of the
- * libraries.
+ * libraries, and the process table must find the file of each pc.
  */
 
 #include "agent/process/process_table.h"
@@ -137,7 +136,7 @@ static inline struct executable_id id_of(const char *path)
 }
 
 static inline void assert_is(struct fixture *fixture, struct process *process, const void *address,
-		      const char *library)
+			     const char *library)
 {
 	struct process_mapping *mapping = process_table_mapping(
 		fixture->table, process, (uint64_t)(uintptr_t)address + 16, 1);
@@ -147,9 +146,5 @@ static inline void assert_is(struct fixture *fixture, struct process *process, c
 	assert_non_null(mapping->executable);
 	assert_true(executable_id_equal(&mapping->executable->id, &expected));
 }
-
-static const char library_a[] = FIXTURES "/a.so", library_b[] = FIXTURES "/b.so";
-/* These libraries have no build-ID. */
-static const char plain_a[] = FIXTURES "/plain_a.so", plain_b[] = FIXTURES "/plain_b.so";
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -11,6 +11,10 @@
 
 #include "tests/support/wait_until.h"
 
+static const char library_a[] = FIXTURES "/a.so", library_b[] = FIXTURES "/b.so";
+/* These libraries have no build-ID. */
+static const char plain_a[] = FIXTURES "/plain_a.so", plain_b[] = FIXTURES "/plain_b.so";
+
 struct child {
 	pid_t pid;
 	int done_fd; /* a byte is written to it when the child has done its work */

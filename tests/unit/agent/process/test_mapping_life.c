@@ -5,6 +5,10 @@
 
 #include "agent/process/process_image.h"
 
+static const char library_a[] = FIXTURES "/a.so", library_b[] = FIXTURES "/b.so";
+/* These libraries have no build-ID. */
+static const char plain_a[] = FIXTURES "/plain_a.so", plain_b[] = FIXTURES "/plain_b.so";
+
 static void a_library_that_is_loaded_late_is_identified(void **state)
 {
 	struct fixture *fixture = *state;

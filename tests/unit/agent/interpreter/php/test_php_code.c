@@ -293,21 +293,21 @@ static void what_is_no_function_is_not_read(void **state)
 		size_t word;
 		uint64_t value;
 	} cases[] = {
-		{ FUNCTION, 1 },                                             /* internal */
-		{ FUNCTION, 0 },                                             /* no type */
-		{ FUNCTION + 1, address_of(NAME) + 4 },                      /* not aligned */
-		{ FUNCTION + 1, address_of(CLASS) },                         /* no string */
-		{ FUNCTION + 1, 16 },                                        /* no memory */
-		{ FUNCTION + 2, address_of(NAME) },                          /* no class */
-		{ FUNCTION + 2, UINT64_MAX - 7 },                            /* no memory */
-		{ layout->function_file / 8, 0 },                            /* no file */
+		{ FUNCTION, 1 },                                              /* internal */
+		{ FUNCTION, 0 },                                              /* no type */
+		{ FUNCTION + 1, address_of(NAME) + 4 },                       /* not aligned */
+		{ FUNCTION + 1, address_of(CLASS) },                          /* no string */
+		{ FUNCTION + 1, 16 },                                         /* no memory */
+		{ FUNCTION + 2, address_of(NAME) },                           /* no class */
+		{ FUNCTION + 2, UINT64_MAX - 7 },                             /* no memory */
+		{ layout->function_file / 8, 0 },                             /* no file */
 		{ layout->function_first_line / 8, (uint64_t)10 << 32 | 20 }, /* negative */
-		{ layout->function_first_line / 8, UINT64_MAX },             /* too many lines */
-		{ NAME + 2, 0 },                                             /* empty */
-		{ NAME + 2, UINT64_MAX },                                    /* too long */
-		{ NAME + 3, 0 },                                             /* a NUL */
-		{ FILE_NAME, 1 },                                            /* no string */
-		{ FILE_NAME + 2, 60000 },                                    /* ends outside */
+		{ layout->function_first_line / 8, UINT64_MAX },              /* too many lines */
+		{ NAME + 2, 0 },                                              /* empty */
+		{ NAME + 2, UINT64_MAX },                                     /* too long */
+		{ NAME + 3, 0 },                                              /* a NUL */
+		{ FILE_NAME, 1 },                                             /* no string */
+		{ FILE_NAME + 2, 60000 },                                     /* ends outside */
 	};
 	static uint8_t content[PYTHON_CODE_MAX_BYTES];
 	struct made_up process;
