@@ -14,6 +14,8 @@
 	 SEGMENT_SET(SEGMENT_OBJECT) | SEGMENT_SET(SEGMENT_PATH) | SEGMENT_SET(SEGMENT_PROCESS) |  \
 	 SEGMENT_SET(SEGMENT_SERIES))
 
+#define SERIES_GROUP 64U
+
 /* Event types are identified by their names. Known ones are few, and always have room. */
 static int find_event(struct segment_view *view, string_id name, string_id unit, uint64_t kind,
 		      uint32_t *ret_index)
@@ -182,7 +184,6 @@ static int translate_series(struct translation *translation, uint64_t row, uint3
 {
 	const uint64_t *const *column = translation->segment->column;
 	uint64_t period = column[SERIES_PERIOD_NS][row], labels = column[SERIES_LABELS][row];
-	int r;
 
 	if (column[SERIES_TID][row] > UINT32_MAX || column[SERIES_CPU_PLUS_ONE][row] > INT32_MAX)
 		return -EBADMSG;
@@ -192,8 +193,8 @@ static int translate_series(struct translation *translation, uint64_t row, uint3
 	words[5] = (uint32_t)(period >> 32);
 	words[6] = labels ? translation->labels[labels - 1] : 0;
 	words[7] = event;
-	r = translate_process(translation, column[SERIES_PROCESS][row], &words[0]);
-	return r < 0 ? r : translate_text(translation, column[SERIES_THREAD_NAME][row], &words[2]);
+	words[0] = translation->processes[column[SERIES_PROCESS][row]];
+	return translate_text(translation, column[SERIES_THREAD_NAME][row], &words[2]);
 }
 
 /* Sets the range of time of each series. Rows of a series are sorted by time. */
@@ -226,25 +227,39 @@ static void find_slots_of_totals(const struct segment *segment, struct part_seri
 	}
 }
 
+static int translate_group(struct translation *translation, size_t row, size_t n, uint32_t event,
+			   struct part_series *series)
+{
+	uint32_t words[SERIES_GROUP][8], ids[SERIES_GROUP];
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = translate_series(translation, row + i, event, words[i]);
+	if (r == 0)
+		r = tuple_table_add_all(&translation->view->series, words[0], n, ids);
+	for (size_t i = 0; i < n && r == 0; i++)
+		series[i] = (struct part_series){ .id = ids[i], .first_slot = UINT64_MAX };
+	return r;
+}
+
 static int translate_all_series(struct translation *translation, struct view_part *part)
 {
 	const struct segment *segment = translation->segment;
 	struct segment_view *view = translation->view;
 	size_t count = segment->count[SEGMENT_SERIES];
 	struct part_series *series = arena_alloc_array(view->arena, count, sizeof(*series));
-	uint32_t words[8];
 	int r = series ? 0 : -ENOMEM;
 
 	if (r == 0)
 		r = translate_labels(translation);
 	if (r == 0)
 		r = translate_paths(translation);
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		series[i].first_slot = UINT64_MAX;
-		r = translate_series(translation, i, view->heads.items[part->head - 1].event,
-				     words);
-		if (r == 0)
-			r = tuple_table_add(&view->series, words, &series[i].id);
+	if (r == 0)
+		r = translate_processes(translation);
+	for (size_t row = 0, n; row < count && r == 0; row += n) {
+		n = MIN(count - row, SERIES_GROUP);
+		r = translate_group(translation, row, n,
+				    view->heads.items[part->head - 1].event, series + row);
 	}
 	if (r < 0)
 		return r;

@@ -174,7 +174,7 @@ int translate_text(struct translation *translation, uint64_t row, string_id *ret
 int translate_labels(struct translation *translation); /* all rows */
 int translate_paths(struct translation *translation);  /* all rows */
 int translate_object(struct translation *translation, uint64_t row, uint32_t *ret_id);
-int translate_process(struct translation *translation, uint64_t row, uint32_t *ret_id);
+int translate_processes(struct translation *translation); /* all rows; after labels and paths */
 
 /* @stack: as in ROW_STACK. *ret_id: 0 none. Reads OBJECT, FRAME, NODE, STACK and TEXT. */
 int translate_stack(struct translation *translation, uint64_t stack, uint32_t *ret_id);

@@ -11,6 +11,9 @@
 
 #include "common/hash.h"
 
+#define PROCESS_GROUP 64U
+#define PROCESS_WORDS 6
+
 static int new_ids(struct translation *translation, enum segment_table table, unsigned int tables,
 		   uint32_t **ret_ids)
 {
@@ -277,28 +280,6 @@ static int translate_host(struct translation *translation, uint64_t row, uint32_
 	return r;
 }
 
-static int add_process(struct segment_view *view, const struct view_process *process,
-		       uint32_t *ret_id)
-{
-	const uint32_t words[] = {
-		process->host,
-		process->pid,
-		(uint32_t)process->start_time_ns,
-		(uint32_t)(process->start_time_ns >> 32),
-		process->name,
-		process->main_object,
-	};
-	int r = vec_reserve(&view->processes, 1);
-
-	if (r == 0)
-		r = tuple_table_add(&view->process_ids, words, ret_id);
-	if (r > 0)
-		view->processes.items[view->processes.count++] = *process;
-	else if (r == 0 && process->end_slot > view->processes.items[*ret_id - 1].end_slot)
-		view->processes.items[*ret_id - 1] = *process;
-	return MIN(r, 0);
-}
-
 static int read_process(struct translation *translation, uint64_t row, struct view_process *process)
 {
 	const uint64_t *const *column = translation->segment->column;
@@ -327,17 +308,47 @@ static int read_process(struct translation *translation, uint64_t row, struct vi
 	return r;
 }
 
-int translate_process(struct translation *translation, uint64_t row, uint32_t *ret_id)
+/* Adds processes that were read, or replaces those of older parts. */
+static int add_processes(struct segment_view *view, const struct view_process *processes, size_t n,
+			 uint32_t *ret_ids)
 {
-	uint32_t *known = &translation->processes[row];
-	struct view_process process;
+	uint32_t words[PROCESS_GROUP][PROCESS_WORDS];
+	int r = vec_reserve(&view->processes, n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct view_process *process = &processes[i];
+
+		words[i][0] = process->host;
+		words[i][1] = process->pid;
+		words[i][2] = (uint32_t)process->start_time_ns;
+		words[i][3] = (uint32_t)(process->start_time_ns >> 32);
+		words[i][4] = process->name;
+		words[i][5] = process->main_object;
+	}
+	if (r == 0)
+		r = tuple_table_add_all(&view->process_ids, words[0], n, ret_ids);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (ret_ids[i] > view->processes.count)
+			view->processes.items[view->processes.count++] = processes[i];
+		else if (processes[i].end_slot > view->processes.items[ret_ids[i] - 1].end_slot)
+			view->processes.items[ret_ids[i] - 1] = processes[i];
+	}
+	return r;
+}
+
+int translate_processes(struct translation *translation)
+{
+	struct view_process processes[PROCESS_GROUP];
+	size_t count = translation->segment->count[SEGMENT_PROCESS];
 	int r = 0;
 
-	if (*known == 0) {
-		r = read_process(translation, row, &process);
+	for (size_t row = 0, n; row < count && r == 0; row += n) {
+		n = MIN(count - row, PROCESS_GROUP);
+		for (size_t i = 0; i < n && r == 0; i++)
+			r = read_process(translation, row + i, &processes[i]);
 		if (r == 0)
-			r = add_process(translation->view, &process, known);
+			r = add_processes(translation->view, processes, n,
+					  &translation->processes[row]);
 	}
-	*ret_id = *known;
 	return r;
 }
