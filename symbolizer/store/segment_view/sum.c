@@ -87,7 +87,8 @@ static int read_parts(struct segment_view *view, const struct store_sum_query *q
 		if (!view_part_overlaps(part, range.from_slot, range.to_slot))
 			continue;
 		r = view_read_head(view, part);
-		if (r <= 0 || !view->heads.items[part->head - 1].is_asked_for)
+		if (r <= 0 || !view->heads.items[part->head - 1].is_asked_for ||
+		    view_rollup_is_useless(part, range.from_slot, range.to_slot))
 			continue;
 		/* sum_parts() reads the series of samples of which the roll-up cannot be used. */
 		r = view_is_covered(view, part, query->from_slot, query->to_slot);
