@@ -11,6 +11,15 @@
  */
 #define MAX_LOCATIONS ((size_t)4 * STACK_MAX_FRAMES)
 
+/*
+ * Locations and lines that are read for one request. Usual ones give a frame each; those without
+ * names and addresses give none, so that IMPORT_MAX_FRAMES does not bound them.
+ */
+#define MAX_READ ((size_t)4 * IMPORT_MAX_FRAMES)
+
+/* Attributes of a location or of a mapping that are read. Profilers send one to three. */
+#define MAX_ATTRIBUTES ((size_t)32)
+
 struct otlp_cached_code {
 	uint32_t stamp;
 	bool is_named;
@@ -72,7 +81,7 @@ static int find_attribute(struct otlp_frames *frames, const struct otlp_indices 
 	const struct otlp_tables *tables = frames->tables;
 
 	*ret_text = NULL;
-	for (size_t i = 0; i < attributes->count; i++) {
+	for (size_t i = 0; i < MIN(attributes->count, MAX_ATTRIBUTES); i++) {
 		const int32_t index = attributes->items[i];
 		const Otlp__AnyValue *value;
 
@@ -234,9 +243,21 @@ static int add_line(struct otlp_frames *frames, const Otlp__Line *line, int32_t 
 	return r < 0 ? r : vec_push(&frames->frames, frame);
 }
 
+static int count_read(struct otlp_frames *frames, size_t n)
+{
+	frames->n_read += n;
+	return frames->n_read <= MAX_READ
+		       ? 0
+		       : foreign_too_much(frames->profile,
+					  "the stacks have more than %zu locations and lines",
+					  MAX_READ);
+}
+
 static int read_location(struct otlp_frames *frames, int32_t index)
 {
 	const struct otlp_location *location = &frames->tables->locations[index];
+	/* One more than a stack has, so that the stack is marked as cut. */
+	const size_t n_lines = MIN(location->n_lines, (size_t)STACK_MAX_FRAMES + 1);
 	struct otlp_cached_location *cached = &frames->locations[index];
 	const size_t first = frames->frames.count;
 	struct kinds kinds;
@@ -247,9 +268,10 @@ static int read_location(struct otlp_frames *frames, int32_t index)
 		return foreign_bad(frames->profile,
 				   "location_table[%d].mapping_index: mapping %d of %zu", index,
 				   location->mapping, frames->tables->n_mappings);
-	r = kinds_of(frames, location, &kinds);
-	/* One more than a stack has, so that the stack is marked as cut. */
-	for (size_t i = 0; i < MIN(location->n_lines, (size_t)STACK_MAX_FRAMES + 1) && r == 0; i++)
+	r = count_read(frames, n_lines);
+	if (r == 0)
+		r = kinds_of(frames, location, &kinds);
+	for (size_t i = 0; i < n_lines && r == 0; i++)
 		r = add_line(frames, location->lines[i], index, kinds.named);
 	if (r == 0 && frames->frames.count == first)
 		r = add_address(frames, location, kinds.unnamed);
@@ -269,8 +291,10 @@ int otlp_frames_append(struct otlp_frames *frames, const struct otlp_indices *lo
 	for (size_t i = 0; i < MIN(locations->count, MAX_LOCATIONS); i++) {
 		const int32_t index = locations->items[i];
 		const struct otlp_cached_location *cached;
-		int r = 0;
+		int r = count_read(frames, 1);
 
+		if (r < 0)
+			return r;
 		if (stack->count > STACK_MAX_FRAMES)
 			break;
 		if (index < 0 || (uint32_t)index >= frames->tables->n_locations)

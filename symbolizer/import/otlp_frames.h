@@ -16,7 +16,7 @@
  * the file.
  *
  * Each function and location is converted once for each foreign profile, when a sample refers to
- * it. The number of conversions is therefore bounded by the size of the request.
+ * it. A request may have many profiles that share the tables, so the number of conversions is bounded.
  */
 
 #include "symbolizer/import/otlp_request.h"
@@ -33,6 +33,7 @@ struct otlp_frames {
 	struct otlp_cached_code *codes;         /* [n_functions] */
 	struct otlp_cached_location *locations; /* [n_locations] */
 	struct otlp_frame_vec frames;           /* of all converted locations */
+	size_t n_read;                          /* locations and lines of the request */
 };
 
 void otlp_frames_release(struct otlp_frames *frames);
@@ -43,7 +44,7 @@ int otlp_frames_begin(struct otlp_frames *frames, struct foreign_profile *profil
 
 /*
  * Appends the frames of the locations, leaf first, until there are more than a stack may have.
- * -EBADMSG: an index is in no table.
+ * -EBADMSG: an index is in no table; -EFBIG: the request has too many locations.
  */
 int otlp_frames_append(struct otlp_frames *frames, const struct otlp_indices *locations,
 		       struct otlp_frame_vec *stack);

@@ -144,9 +144,13 @@ static int divide_value(struct otlp_reader *reader, uint32_t series,
 	const int64_t n = (int64_t)sample->n_timestamps;
 	const int64_t total = value == 1 ? n : value;
 	const int64_t share = total / n, rest = total % n;
+	/* A sample may have many types, so the loop is only as long as it adds values. */
+	const int64_t n_parts = share == 0 ? rest : n;
 	int r = 0;
 
-	for (int64_t i = 0; i < n && r == 0; i++)
+	if (value < 0)
+		return add_value(reader, series, known, value, 0);
+	for (int64_t i = 0; i < n_parts && r == 0; i++)
 		r = add_value(reader, series, known, share + (i < rest), sample->timestamps_ns[i]);
 	return r;
 }

@@ -258,8 +258,8 @@ static int translate_all_series(struct translation *translation, struct view_par
 		r = translate_processes(translation);
 	for (size_t row = 0, n; row < count && r == 0; row += n) {
 		n = MIN(count - row, SERIES_GROUP);
-		r = translate_group(translation, row, n,
-				    view->heads.items[part->head - 1].event, series + row);
+		r = translate_group(translation, row, n, view->heads.items[part->head - 1].event,
+				    series + row);
 	}
 	if (r < 0)
 		return r;

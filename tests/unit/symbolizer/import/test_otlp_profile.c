@@ -178,6 +178,71 @@ static void a_negative_value_is_refused(void **state)
 	assert_non_null(strstr(imported.result.reason, "samples[0].values: -3"));
 }
 
+static void a_negative_value_with_timestamps_is_refused(void **state)
+{
+	scoped(imported_release) struct imported imported = {};
+	struct small_request small;
+
+	(void)state;
+	make_small(&small);
+	small.values[0] = -1;
+	small.timestamps[0] = small.timestamps[1] = TEST_NOW_NS - NSEC_PER_SEC;
+	small.sample[0].n_timestamps_unix_nano = 2;
+	small.sample[0].timestamps_unix_nano = small.timestamps;
+	assert_errno(read_small(&small, &imported), -EBADMSG);
+	assert_non_null(strstr(imported.result.reason, "samples[0].values: -1"));
+}
+
+/* A mapping with many attributes would be searched for each of its locations. */
+static void only_the_first_attributes_of_a_mapping_are_read(void **state)
+{
+	enum { N_READ = 32 };
+	scoped(imported_release) struct imported last = {}, beyond = {};
+	int32_t attributes[N_READ + 1] = {};
+	struct small_request small;
+
+	(void)state;
+	make_small(&small);
+	small.location[1].n_lines = 0;
+	small.mapping[1].attribute_indices = attributes;
+	small.mapping[1].n_attribute_indices = ARRAY_SIZE(attributes);
+	attributes[N_READ - 1] = ATTRIBUTE_BUILD_ID;
+	assert_ok(read_small(&small, &last));
+	assert_int_equal(last.batches->executables[0].id.size, 5);
+	attributes[N_READ - 1] = ATTRIBUTE_NONE;
+	attributes[N_READ] = ATTRIBUTE_BUILD_ID;
+	assert_ok(read_small(&small, &beyond));
+	assert_int_not_equal(beyond.batches->executables[0].id.size, 5);
+}
+
+/* Locations without names and addresses make no frames, whose number has a limit. */
+static void locations_without_frames_are_bounded(void **state)
+{
+	enum { N_LOCATIONS = 4096, N_PROFILES = 8192 };
+	scoped(imported_release) struct imported few = {}, many = {};
+	static int32_t locations[N_LOCATIONS];
+	static Otlp__Profile *profiles[N_PROFILES];
+	struct small_request small;
+
+	(void)state;
+	make_small(&small);
+	small.location[1].n_lines = 0;
+	small.location[1].address = 0;
+	small.location[1].mapping_index = 0;
+	for (size_t i = 0; i < N_LOCATIONS; i++)
+		locations[i] = 1;
+	small.stack[1].location_indices = locations;
+	small.stack[1].n_location_indices = N_LOCATIONS;
+	for (size_t i = 0; i < N_PROFILES; i++)
+		profiles[i] = &small.profile[0];
+	small.scope.profiles = profiles;
+	small.scope.n_profiles = 2;
+	assert_ok(read_small(&small, &few));
+	small.scope.n_profiles = N_PROFILES;
+	assert_errno(read_small(&small, &many), -EFBIG);
+	assert_non_null(strstr(many.result.reason, "locations and lines"));
+}
+
 static void a_wrong_profile_is_rejected_and_the_others_are_stored(void **state)
 {
 	scoped(imported_release) struct imported second = {}, first = {};
@@ -276,6 +341,9 @@ int main(void)
 		cmocka_unit_test(timestamps_outside_of_the_profile_extend_its_time),
 		cmocka_unit_test(each_index_is_checked),
 		cmocka_unit_test(a_negative_value_is_refused),
+		cmocka_unit_test(a_negative_value_with_timestamps_is_refused),
+		cmocka_unit_test(only_the_first_attributes_of_a_mapping_are_read),
+		cmocka_unit_test(locations_without_frames_are_bounded),
 		cmocka_unit_test(a_wrong_profile_is_rejected_and_the_others_are_stored),
 		cmocka_unit_test(profiles_with_one_time_are_one_batch),
 		cmocka_unit_test(attributes_of_a_sample_replace_those_of_the_resource),
