@@ -9,9 +9,11 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "common/arena.h"
+#include "common/bytes.h"
 
 /*
- * The allocator borrows @arena. Use: ProtobufCAllocator a = proto_arena_allocator(arena);
- * x__unpack(&a, ...).
+ * Returns a message of this type in @arena. NULL: @data is no such message, or the arena has no
+ * room, and *ret_is_full is set. @ret_is_full may be NULL.
  */
-ProtobufCAllocator proto_arena_allocator(struct arena *arena);
+void *proto_arena_unpack(const ProtobufCMessageDescriptor *descriptor, struct arena *arena,
+			 struct bytes_view data, bool *ret_is_full);

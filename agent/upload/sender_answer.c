@@ -112,12 +112,11 @@ static enum delivery classify_batch_answer(struct sender *sender, const struct s
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	Hearth__V1__BatchAnswer *answer = NULL;
-	ProtobufCAllocator allocator;
 
 	if (arena_new(MAX_ANSWER_ARENA_BYTES, &arena) < 0)
 		return TRY_AGAIN;
-	allocator = proto_arena_allocator(arena);
-	answer = hearth__v1__batch_answer__unpack(&allocator, http->body.size, http->body.data);
+	answer = proto_arena_unpack(&hearth__v1__batch_answer__descriptor, arena,
+				    bytes_view_of(&http->body), NULL);
 	if (!answer) {
 		(void)snprintf(http->message, sizeof(http->message),
 			       "the answer is not one of a hearth-symbolizer");

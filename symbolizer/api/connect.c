@@ -147,11 +147,8 @@ static ProtobufCMessage *read_binary(const struct http_request *request,
 				     const ProtobufCMessageDescriptor *descriptor,
 				     struct arena *arena, struct http_response *response)
 {
-	ProtobufCAllocator allocator = proto_arena_allocator(arena);
-	ProtobufCMessage *message;
+	ProtobufCMessage *message = proto_arena_unpack(descriptor, arena, request->body, NULL);
 
-	message = protobuf_c_message_unpack(descriptor, &allocator, request->body.size,
-					    request->body.data);
 	if (!message)
 		http_response_error(response, 400, "the body is no %s", descriptor->short_name);
 	return message;

@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/import/foreign_unpack.h"
 
+#include "proto/proto_arena.h"
 #include "symbolizer/import/gunzip.h"
-
-/* protobuf-c reports only that it failed: this remembers whether the arena was full. */
-struct watched_arena {
-	struct arena *arena;
-	bool full;
-};
-
-static void *watched_alloc(void *arg, size_t size)
-{
-	struct watched_arena *watched = arg;
-	void *memory = arena_alloc(watched->arena, size);
-
-	watched->full |= !memory;
-	return memory;
-}
-
-static void watched_free(void *arg, void *memory)
-{
-	(void)arg;
-	(void)memory;
-}
 
 int foreign_unpack(struct foreign_profile *profile, const ProtobufCMessageDescriptor *descriptor,
 		   struct bytes_view data, const char *what, void *ret_message)
 {
-	struct watched_arena watched = { .arena = profile->arena };
-	ProtobufCAllocator allocator = {
-		.alloc = watched_alloc,
-		.free = watched_free,
-		.allocator_data = &watched,
-	};
-	void *message = protobuf_c_message_unpack(descriptor, &allocator, data.size, data.data);
+	bool is_full;
+	void *message = proto_arena_unpack(descriptor, profile->arena, data, &is_full);
 
-	if (!message && watched.full)
+	if (is_full)
 		return foreign_no_room(profile);
 	if (!message)
 		return foreign_bad(profile, "%s: no valid protobuf message, or cut short", what);

@@ -56,6 +56,7 @@
 #include <stdio.h>
 
 #include "common/zstd_frame.h"
+#include "proto/proto_arena.h"
 #include "symbolizer/ingest/batch_checks.h"
 
 int decode_bad(struct decode *decode, const char *format, ...)
@@ -400,48 +401,20 @@ static uint64_t peek_format(struct bytes_view message)
 	return 0;
 }
 
-/*
- * protobuf-c reports only that unpacking failed. This allocator records whether the arena was full,
- * so that a malformed message can be distinguished.
- */
-struct watched_arena {
-	struct arena *arena;
-	bool full;
-};
-
-static void *watched_alloc(void *arg, size_t size)
-{
-	struct watched_arena *watched = arg;
-	void *memory = arena_alloc(watched->arena, size);
-
-	watched->full |= !memory;
-	return memory;
-}
-
-static void watched_free(void *arg, void *memory)
-{
-	(void)arg;
-	(void)memory;
-}
-
 int batch_decode_plain(struct bytes_view message, struct arena *arena, struct batch *ret_batch,
 		       char ret_message[DECODE_MESSAGE_SIZE])
 {
-	struct watched_arena watched = { .arena = arena };
-	ProtobufCAllocator allocator = {
-		.alloc = watched_alloc,
-		.free = watched_free,
-		.allocator_data = &watched,
-	};
 	struct batch batch = {};
 	struct decode decode = { .arena = arena, .batch = &batch, .reason = ret_message };
+	bool is_full;
 	int r;
 
 	ret_message[0] = '\0';
 	if (peek_format(message) > BATCH_FORMAT)
 		return decode_too_new(&decode, peek_format(message));
-	decode.message = hearth__v1__batch__unpack(&allocator, message.size, message.data);
-	if (!decode.message && watched.full)
+	decode.message =
+		proto_arena_unpack(&hearth__v1__batch__descriptor, arena, message, &is_full);
+	if (is_full)
 		return decode_too_much(
 			&decode, "the batch takes more memory than %llu MiB when it is decoded",
 			(unsigned long long)(BATCH_MAX_DECODED_BYTES / MIB));

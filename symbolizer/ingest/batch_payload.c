@@ -7,6 +7,7 @@
 #include "common/scoped.h"
 #include "common/zstd_frame.h"
 #include "proto/batch.pb-c.h"
+#include "proto/proto_arena.h"
 #include "symbolizer/ingest/batch_decoder.h"
 #include "symbolizer/ingest/sender_clock.h"
 
@@ -51,22 +52,10 @@ static int pack_definitions(const Hearth__V1__Batch *message, struct bytes *out)
 	return 0;
 }
 
-static void *alloc_in_arena(void *arena, size_t size)
-{
-	return arena_alloc(arena, size);
-}
-
-static void free_in_arena(void *arena, void *memory)
-{
-	(void)arena;
-	(void)memory;
-}
-
 int batch_payload_definitions(void *unused, struct bytes_view body, struct bytes *out)
 {
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
 	scoped(arena_freep) struct arena *arena = NULL;
-	ProtobufCAllocator allocator = { .alloc = alloc_in_arena, .free = free_in_arena };
 	const Hearth__V1__Batch *message;
 	int r;
 
@@ -76,7 +65,7 @@ int batch_payload_definitions(void *unused, struct bytes_view body, struct bytes
 		r = arena_new(BATCH_MAX_DECODED_BYTES, &arena);
 	if (r < 0)
 		return r;
-	allocator.allocator_data = arena;
-	message = hearth__v1__batch__unpack(&allocator, plain.size, plain.data);
+	message = proto_arena_unpack(&hearth__v1__batch__descriptor, arena, bytes_view_of(&plain),
+				     NULL);
 	return message ? pack_definitions(message, out) : -EBADMSG;
 }

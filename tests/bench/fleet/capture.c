@@ -20,7 +20,6 @@ static int read_batch(struct capture *capture, struct bytes_view body, struct ca
 		      char message[CAPTURE_MESSAGE_SIZE])
 {
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
-	ProtobufCAllocator allocator = proto_arena_allocator(capture->arena);
 	char reason[DECODE_MESSAGE_SIZE];
 	int r;
 
@@ -34,7 +33,8 @@ static int read_batch(struct capture *capture, struct bytes_view body, struct ca
 		(void)snprintf(message, CAPTURE_MESSAGE_SIZE, "%s", reason);
 		return r;
 	}
-	out->message = hearth__v1__batch__unpack(&allocator, plain.size, plain.data);
+	out->message = proto_arena_unpack(&hearth__v1__batch__descriptor, capture->arena,
+					  bytes_view_of(&plain), NULL);
 	if (!out->message) {
 		(void)snprintf(message, CAPTURE_MESSAGE_SIZE, "no memory for another batch");
 		return -ENOMEM;

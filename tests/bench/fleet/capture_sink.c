@@ -27,7 +27,6 @@ static int read_key(struct bytes_view body, uint64_t *ret_epoch, uint64_t *ret_s
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
 	scoped(arena_freep) struct arena *arena = NULL;
 	const Hearth__V1__Batch *batch;
-	ProtobufCAllocator allocator;
 	int r;
 
 	r = zstd_decompress(body, &plain);
@@ -35,8 +34,8 @@ static int read_key(struct bytes_view body, uint64_t *ret_epoch, uint64_t *ret_s
 		r = arena_new(BATCH_MAX_DECODED_BYTES, &arena);
 	if (r < 0)
 		return r;
-	allocator = proto_arena_allocator(arena);
-	batch = hearth__v1__batch__unpack(&allocator, plain.size, plain.data);
+	batch = proto_arena_unpack(&hearth__v1__batch__descriptor, arena, bytes_view_of(&plain),
+				   NULL);
 	if (!batch)
 		return -EBADMSG;
 	*ret_epoch = batch->epoch;

@@ -187,15 +187,13 @@ int virtual_agent_answered(struct virtual_agent *agent, uint64_t now_ns, long st
 			   struct bytes_view answer, struct arena *scratch)
 {
 	const Hearth__V1__BatchAnswer *message;
-	ProtobufCAllocator allocator;
 
 	if (status == 400 || status == 413 || status == 415 || status == 422)
 		return AGENT_REFUSED;
 	if (status != 200)
 		return try_again(agent, now_ns);
 	arena_clear(scratch);
-	allocator = proto_arena_allocator(scratch);
-	message = hearth__v1__batch_answer__unpack(&allocator, answer.size, answer.data);
+	message = proto_arena_unpack(&hearth__v1__batch_answer__descriptor, scratch, answer, NULL);
 	if (!message || message->epoch != replay_epoch(&agent->replay))
 		return AGENT_REFUSED;
 	if (has_unknown(message))
