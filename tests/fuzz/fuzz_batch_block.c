@@ -2,7 +2,7 @@
 /* fuzz-libs: symbolizer_store_segment_db */
 
 #include "symbolizer/store/segment_db/batch_block.h"
-#include "symbolizer/store/segment_db/host_codec.h"
+#include "symbolizer/store/host_codec.h"
 
 #include "common/arena.h"
 #include "common/scoped.h"

@@ -76,7 +76,8 @@ MAY_INCLUDE = {
     "symbolizer/store/segment": ["common"],
     "symbolizer/store/head": ["symbolizer/store/segment", "symbolizer/store/store.h", "symbolizer/store/batch.h", "common"],
     "symbolizer/store/segment_db": ["symbolizer/store/head", "symbolizer/store/segment", "symbolizer/store/store.h",
-                                    "symbolizer/store/batch.h", "symbolizer/sqlite", "common"],
+                                    "symbolizer/store/batch.h", "symbolizer/store/host_codec.h", "symbolizer/sqlite",
+                                    "common"],
     "symbolizer/store/segment_view": ["symbolizer/store/segment", "symbolizer/store/store_view.h",
                                       "symbolizer/store/sum_table.h", "common"],
     # Files that any engine has in its folder of data.

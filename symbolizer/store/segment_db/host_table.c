@@ -14,7 +14,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/vec.h"
-#include "symbolizer/store/segment_db/host_codec.h"
+#include "symbolizer/store/host_codec.h"
 #include "symbolizer/store/segment_db/inbox.h"
 
 struct host_key {

@@ -6,69 +6,7 @@
 
 #include "symbolizer/store/sqlite/codec.h"
 
-static void add_text(struct bytes *out, const char *text)
-{
-	size_t length = strlen(text);
-
-	(void)bytes_append_varint(out, length);
-	(void)bytes_append(out, text, length);
-}
-
-static const char *read_text(struct bytes_reader *in, struct arena *arena)
-{
-	uint64_t length = bytes_read_varint(in);
-	const char *text;
-
-	if (in->error || length > (uint64_t)(in->end - in->next)) {
-		in->error = -EBADMSG;
-		return "";
-	}
-	text = arena_copy_text(arena, (const char *)in->next, length);
-	in->next += length;
-	if (text)
-		return text;
-	in->error = -ENOMEM;
-	return "";
-}
-
-static uint32_t read_count(struct bytes_reader *in)
-{
-	uint64_t count = bytes_read_varint(in);
-
-	if (in->error || count > (uint64_t)(in->end - in->next)) {
-		in->error = -EBADMSG;
-		return 0;
-	}
-	return (uint32_t)count;
-}
-
-void codec_add_labels(struct bytes *out, const struct label *labels, uint32_t count)
-{
-	(void)bytes_append_varint(out, count);
-	for (uint32_t i = 0; i < count; i++) {
-		add_text(out, labels[i].name);
-		add_text(out, labels[i].value);
-	}
-}
-
-static int read_labels(struct bytes_reader *in, struct arena *arena, struct label **ret_labels,
-		       uint32_t *ret_count)
-{
-	uint32_t count = read_count(in);
-	struct label *labels = arena_alloc_array(arena, count, sizeof(*labels));
-
-	if (!labels)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		labels[i].name = read_text(in, arena);
-		labels[i].value = read_text(in, arena);
-	}
-	if (in->error)
-		return in->error;
-	*ret_labels = labels;
-	*ret_count = count;
-	return 0;
-}
+#include "symbolizer/store/host_codec.h"
 
 int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels,
 		      uint32_t *ret_count)
@@ -81,14 +19,14 @@ int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **
 		*ret_count = 0;
 		return 0;
 	}
-	return read_labels(&reader, arena, ret_labels, ret_count);
+	return labels_decode(&reader, arena, ret_labels, ret_count);
 }
 
 void codec_add_paths(struct bytes *out, const struct stored_path *paths, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		(void)bytes_append_varint(out, paths[i].executable);
-		add_text(out, paths[i].path);
+		text_encode(paths[i].path, out);
 	}
 }
 
@@ -184,38 +122,23 @@ int codec_walk_counters(struct bytes_view in, codec_counter_function function, v
 	return MIN(r, 0);
 }
 
-void codec_add_host(struct bytes *out, const struct batch_host *host)
-{
-	add_text(out, host->name);
-	add_text(out, host->machine_id);
-	add_text(out, host->boot_id);
-	add_text(out, host->agent_version);
-	add_text(out, host->kernel_release);
-	add_text(out, host->architecture);
-	(void)bytes_append_varint(out, host->n_cpus);
-	(void)bytes_append_varint(out, host->n_ips);
-	for (uint32_t i = 0; i < host->n_ips; i++)
-		add_text(out, host->ips[i]);
-	codec_add_labels(out, host->labels, host->n_labels);
-}
-
 int codec_read_host(struct bytes_view in, struct arena *arena, struct store_host *ret_host)
 {
-	struct bytes_reader reader = bytes_reader_of(in);
+	struct batch_host host;
+	int r = host_decode(in, arena, &host);
 
-	ret_host->name = read_text(&reader, arena);
+	if (r < 0)
+		return r;
 	/* The machine ID is stored for administrators. No query reads it. */
-	(void)read_text(&reader, arena);
-	ret_host->boot_id = read_text(&reader, arena);
-	ret_host->agent_version = read_text(&reader, arena);
-	ret_host->kernel_release = read_text(&reader, arena);
-	ret_host->architecture = read_text(&reader, arena);
-	ret_host->n_cpus = (uint32_t)bytes_read_varint(&reader);
-	ret_host->n_ips = read_count(&reader);
-	ret_host->ips = arena_alloc_array(arena, ret_host->n_ips, sizeof(*ret_host->ips));
-	if (!ret_host->ips)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < ret_host->n_ips; i++)
-		ret_host->ips[i] = read_text(&reader, arena);
-	return read_labels(&reader, arena, &ret_host->labels, &ret_host->n_labels);
+	ret_host->name = host.name;
+	ret_host->boot_id = host.boot_id;
+	ret_host->agent_version = host.agent_version;
+	ret_host->kernel_release = host.kernel_release;
+	ret_host->architecture = host.architecture;
+	ret_host->n_cpus = host.n_cpus;
+	ret_host->ips = host.ips;
+	ret_host->n_ips = host.n_ips;
+	ret_host->labels = host.labels;
+	ret_host->n_labels = host.n_labels;
+	return 0;
 }

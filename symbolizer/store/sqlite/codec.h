@@ -19,7 +19,6 @@ struct stored_path {
 	const char *path;
 };
 
-void codec_add_labels(struct bytes *out, const struct label *labels, uint32_t count);
 int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels,
 		      uint32_t *ret_count);
 
@@ -42,5 +41,4 @@ typedef int (*codec_counter_function)(void *arg, struct bytes_view name, uint64_
 int codec_walk_counters(struct bytes_view in, codec_counter_function function, void *arg);
 
 /* All attributes of a host except its times. */
-void codec_add_host(struct bytes *out, const struct batch_host *host);
 int codec_read_host(struct bytes_view in, struct arena *arena, struct store_host *ret_host);

@@ -8,6 +8,7 @@
  * applies.
  */
 
+#include "symbolizer/store/host_codec.h"
 #include "symbolizer/store/sqlite/write.h"
 
 /* Times in host and epoch rows may be this old, so that not every batch needs a transaction. */
@@ -101,7 +102,7 @@ static int ensure_host(struct write *write)
 	int r;
 
 	bytes_clear(attributes);
-	codec_add_host(attributes, &batch->host);
+	host_encode(&batch->host, attributes);
 	r = bytes_error(attributes);
 	if (r < 0)
 		return r;

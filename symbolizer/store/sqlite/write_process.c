@@ -8,6 +8,7 @@
  * container). Each set is stored once, under a hash of its bytes.
  */
 
+#include "symbolizer/store/host_codec.h"
 #include "symbolizer/store/sqlite/write.h"
 
 /*
@@ -111,7 +112,7 @@ int write_labels(struct write *write, const struct label *labels, uint32_t n_lab
 	if (n_labels == 0)
 		return 0;
 	bytes_clear(content);
-	codec_add_labels(content, labels, n_labels);
+	labels_encode(labels, n_labels, content);
 	if (bytes_error(content) < 0)
 		return bytes_error(content);
 	return write_text_set(write, bytes_view_of(content), ret_id);

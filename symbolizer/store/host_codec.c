@@ -4,9 +4,9 @@
  * bytes cannot claim much memory.
  */
 
-#include "symbolizer/store/segment_db/host_codec.h"
+#include "symbolizer/store/host_codec.h"
 
-static void add_text(struct bytes *out, const char *text)
+void text_encode(const char *text, struct bytes *out)
 {
 	size_t length = strlen(text);
 
@@ -42,29 +42,54 @@ static uint32_t read_count(struct bytes_reader *in)
 	return (uint32_t)count;
 }
 
+void labels_encode(const struct label *labels, uint32_t count, struct bytes *out)
+{
+	(void)bytes_append_varint(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		text_encode(labels[i].name, out);
+		text_encode(labels[i].value, out);
+	}
+}
+
+int labels_decode(struct bytes_reader *in, struct arena *arena, struct label **ret_labels,
+		  uint32_t *ret_count)
+{
+	uint32_t count = read_count(in);
+	struct label *labels = arena_alloc_array(arena, count, sizeof(*labels));
+
+	if (!labels)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		labels[i].name = read_text(in, arena);
+		labels[i].value = read_text(in, arena);
+	}
+	if (in->error)
+		return in->error;
+	*ret_labels = labels;
+	*ret_count = count;
+	return 0;
+}
+
 void host_encode(const struct batch_host *host, struct bytes *out)
 {
-	add_text(out, host->name);
-	add_text(out, host->machine_id);
-	add_text(out, host->boot_id);
-	add_text(out, host->agent_version);
-	add_text(out, host->kernel_release);
-	add_text(out, host->architecture);
+	text_encode(host->name, out);
+	text_encode(host->machine_id, out);
+	text_encode(host->boot_id, out);
+	text_encode(host->agent_version, out);
+	text_encode(host->kernel_release, out);
+	text_encode(host->architecture, out);
 	(void)bytes_append_varint(out, host->n_cpus);
 	(void)bytes_append_varint(out, host->n_ips);
 	for (uint32_t i = 0; i < host->n_ips; i++)
-		add_text(out, host->ips[i]);
-	(void)bytes_append_varint(out, host->n_labels);
-	for (uint32_t i = 0; i < host->n_labels; i++) {
-		add_text(out, host->labels[i].name);
-		add_text(out, host->labels[i].value);
-	}
+		text_encode(host->ips[i], out);
+	labels_encode(host->labels, host->n_labels, out);
 }
 
 int host_decode(struct bytes_view in, struct arena *arena, struct batch_host *ret_host)
 {
 	struct bytes_reader reader = bytes_reader_of(in);
 	struct batch_host host = {};
+	int r;
 
 	host.name = read_text(&reader, arena);
 	host.machine_id = read_text(&reader, arena);
@@ -79,16 +104,9 @@ int host_decode(struct bytes_view in, struct arena *arena, struct batch_host *re
 		return -ENOMEM;
 	for (uint32_t i = 0; i < host.n_ips; i++)
 		host.ips[i] = read_text(&reader, arena);
-	host.n_labels = read_count(&reader);
-	host.labels = arena_alloc_array(arena, host.n_labels, sizeof(*host.labels));
-	if (!host.labels)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < host.n_labels; i++) {
-		host.labels[i].name = read_text(&reader, arena);
-		host.labels[i].value = read_text(&reader, arena);
-	}
-	if (reader.error)
-		return reader.error;
+	r = labels_decode(&reader, arena, &host.labels, &host.n_labels);
+	if (r < 0)
+		return r;
 	*ret_host = host;
 	return 0;
 }
