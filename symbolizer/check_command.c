@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "common/file.h"
+#include "common/folder_lock.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "symbolizer/ingest/batch_payload.h"
@@ -199,23 +199,10 @@ static const char *remedy_for(int error)
 	}
 }
 
-static int lock_folder(const char *data)
-{
-	int fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		(void)close(fd);
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	}
-	return fd;
-}
-
 int check_command(const char *data, size_t *ret_faults, char ret_message[CHECK_MESSAGE_SIZE])
 {
 	struct check check = { .data = data };
-	scoped_fd int lock_fd = lock_folder(data);
+	scoped_fd int lock_fd = folder_lock(data);
 	int r = MIN(lock_fd, 0);
 
 	if (r == 0)

@@ -9,10 +9,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "common/folder_lock.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/vec.h"
@@ -203,11 +203,9 @@ static int open_folder(struct spool *spool, const char *path)
 	r = make_folders(path, FOLDER_MODE);
 	if (r < 0)
 		return r;
-	spool->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	spool->folder_fd = folder_lock(path);
 	if (spool->folder_fd < 0)
-		return -errno;
-	if (flock(spool->folder_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return spool->folder_fd;
 	/* An unwritable folder is noticed at the start, not when the server is away. */
 	if (faccessat(spool->folder_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return -errno;

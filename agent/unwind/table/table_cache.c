@@ -9,10 +9,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "common/folder_lock.h"
 #include "common/vec.h"
 
 /* "<maker>-<key>.table", 16 and 32 hexadecimal digits. */
@@ -198,14 +198,14 @@ static int open_folder(struct table_cache *cache, const char *path)
 	r = make_folders(path, FOLDER_MODE);
 	if (r < 0)
 		return r;
-	cache->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cache->folder_fd < 0 || fstat(cache->folder_fd, &status) < 0)
+	cache->folder_fd = folder_lock(path);
+	if (cache->folder_fd < 0)
+		return cache->folder_fd;
+	if (fstat(cache->folder_fd, &status) < 0)
 		return -errno;
 	/* A user who can write to the folder could mislead the unwinder. */
 	if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
 		return -EPERM;
-	if (flock(cache->folder_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "symbolizer/store/clickhouse/clickhouse_store_private.h"
 #include "symbolizer/store/clickhouse/row_binary.h"
 #include "symbolizer/store/clickhouse/sql.h"
+#include "symbolizer/store/data_folder/folder_log.h"
 
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 
@@ -166,11 +167,7 @@ int clickhouse_store_retain(struct store *store, size_t *ret_removed)
 		return r;
 	self->n_removed_by_age += by_age;
 	self->n_removed_by_size += by_size;
-	if (by_age > 0)
-		log_info("removed the samples of %zu days, which are beyond retention", by_age);
-	if (by_size > 0)
-		log_info("removed the samples of %zu days, which are beyond retention_size",
-			 by_size);
+	folder_log_removed(by_age, by_size);
 	*ret_removed = by_age + by_size;
 	return 0;
 }

@@ -11,6 +11,9 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
+/* Space that ballast_check() requires: more than a batch needs in the WAL. */
+#define CHECK_BYTES (256 * KIB)
+
 static uint64_t ballast_bytes(const struct statvfs *status)
 {
 	uint64_t total = (uint64_t)status->f_blocks * status->f_frsize;
@@ -79,15 +82,15 @@ void ballast_release(struct ballast *ballast)
 	ballast->is_held = false;
 }
 
-int ballast_error(const struct ballast *ballast)
+void ballast_hold_first(struct ballast *ballast, const char *folder)
 {
-	uint64_t bytes;
-
-	return ballast->is_held ? 0 : find_missing(ballast, &bytes);
+	if (ballast_hold(ballast) < 0)
+		log_warn("the disk of '%s' is almost full: refusing batches until there is space",
+			 folder);
 }
 
 /* For file systems without O_TMPFILE: it checks their reported free space. */
-static int check_free_space(int folder_fd, uint64_t bytes)
+static int check_free_space(int folder_fd)
 {
 	struct statvfs status;
 
@@ -95,15 +98,20 @@ static int check_free_space(int folder_fd, uint64_t bytes)
 		return -errno;
 	if (status.f_flag & ST_RDONLY)
 		return -EROFS;
-	return (uint64_t)status.f_bavail * status.f_frsize < bytes ? -ENOSPC : 0;
+	return (uint64_t)status.f_bavail * status.f_frsize < CHECK_BYTES ? -ENOSPC : 0;
 }
 
-int folder_has_room(int folder_fd, uint64_t bytes)
+int ballast_check(const struct ballast *ballast)
 {
-	scoped_fd int fd = openat(folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	scoped_fd int fd = -1;
+	uint64_t missing;
+	int r = ballast->is_held ? 0 : find_missing(ballast, &missing);
 
+	if (r < 0)
+		return r;
+	fd = openat(ballast->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(folder_fd, bytes)
+		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(ballast->folder_fd)
 							      : -errno;
-	return -posix_fallocate(fd, 0, (off_t)bytes);
+	return -posix_fallocate(fd, 0, (off_t)CHECK_BYTES);
 }

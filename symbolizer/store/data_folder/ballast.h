@@ -9,7 +9,7 @@
  * is removed. From then on batches are refused until there is space for the ballast again, so that
  * the space serves checkpoints and a restart, not further batches.
  *
- * Used under the writer's lock, except ballast_error().
+ * Used under the writer's lock, except ballast_check().
  */
 
 #include <stdbool.h>
@@ -37,11 +37,12 @@ int ballast_hold(struct ballast *ballast);
 
 void ballast_release(struct ballast *ballast);
 
-/* 0 if ballast_hold() would succeed now, else its error. Thread-safe. */
-int ballast_error(const struct ballast *ballast);
+/* ballast_hold() when the store of @folder is opened: logs if there is no space. */
+void ballast_hold_first(struct ballast *ballast, const char *folder);
 
 /*
- * Whether @bytes can be written to the folder now: 0, or the errno of the failure (-ENOSPC, -EROFS,
- * ...). Probes the file system, not SQLite, which would cost a synchronous write.
+ * Whether a batch can be written to the folder now: 0, or the errno of the failure (-ENOSPC,
+ * -EROFS, ...), also if ballast_hold() would fail. Probes the file system, not SQLite, which would
+ * cost a synchronous write. Thread-safe.
  */
-int folder_has_room(int folder_fd, uint64_t bytes);
+int ballast_check(const struct ballast *ballast);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "common/log.h"
+#include "symbolizer/store/data_folder/folder_log.h"
 #include "symbolizer/store/data_folder/removed_days.h"
 #include "symbolizer/store/segment_db/day_file.h"
 #include "symbolizer/store/segment_store/segment_store_private.h"
@@ -151,11 +152,7 @@ int segment_store_retain(struct store *store, size_t *ret_removed)
 		r = prune_to_size(self, &by_size);
 	self->n_removed_by_age += by_age;
 	self->n_removed_by_size += by_size;
-	if (by_age > 0)
-		log_info("removed the samples of %zu days, which are beyond retention", by_age);
-	if (by_size > 0)
-		log_info("removed the samples of %zu days, which are beyond retention_size",
-			 by_size);
+	folder_log_removed(by_age, by_size);
 	*ret_removed = by_age + by_size;
 	return r;
 }

@@ -3,11 +3,9 @@
 
 #include "symbolizer/store/segment_store/segment_store_private.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include "common/file.h"
-#include "common/log.h"
+#include "common/folder_lock.h"
+#include "symbolizer/store/data_folder/folder_log.h"
 
 /* Batches in one commit. */
 #define GROUP_MAX_BATCHES 256
@@ -28,23 +26,10 @@
 /* Epochs with definitions in memory. */
 #define MAX_AGENTS 65536
 
-/* Space that store_check() requires: more than a batch needs in the WAL. */
-#define CHECK_BYTES (256 * KIB)
-
-/* A full disk fails each batch of each agent, so only changes are logged. */
-static void log_change(struct segment_store *self, int result)
+static void log_result(struct segment_store *self, int result)
 {
-	const int error = MIN(result, 0);
-
-	if (error == self->last_error || error == -EFBIG)
-		return;
-	if (error < 0)
-		log_error_errno(error,
-				"cannot store batches in '%s', agents keep and resend them: %m",
-				self->folder);
-	else
-		log_info("storing batches in '%s' again", self->folder);
-	self->last_error = error;
+	if (result != -EFBIG)
+		folder_log_stored(&self->last_error, result, self->folder);
 }
 
 static void count_result(struct segment_store *self, const struct store_write *write)
@@ -64,7 +49,7 @@ static void end_group(struct segment_store *self, struct store_write *const *wri
 		if (writes[i]->result == -ENOSPC || writes[i]->result == -EDQUOT)
 			ballast_release(&self->ballast);
 		count_result(self, writes[i]);
-		log_change(self, writes[i]->result);
+		log_result(self, writes[i]->result);
 	}
 }
 
@@ -74,7 +59,7 @@ static size_t refuse(struct segment_store *self, struct store_write *const *writ
 	for (size_t i = 0; i < count; i++)
 		writes[i]->result = error;
 	(void)pthread_mutex_lock(&self->lock);
-	log_change(self, error);
+	log_result(self, error);
 	(void)pthread_mutex_unlock(&self->lock);
 	return count;
 }
@@ -151,10 +136,7 @@ static void operation_set_max_bytes(struct store *store, uint64_t max_bytes)
 
 static int operation_check(struct store *store)
 {
-	struct segment_store *self = segment_store_of(store);
-	int r = ballast_error(&self->ballast);
-
-	return r < 0 ? r : folder_has_room(self->folder_fd, CHECK_BYTES);
+	return ballast_check(&segment_store_of(store)->ballast);
 }
 
 static int operation_stats(struct store *store, struct store_stats *ret_stats)
@@ -219,11 +201,9 @@ static const struct store_operations segment_operations = {
 
 static int lock_folder(struct segment_store *self)
 {
-	self->folder_fd = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	self->folder_fd = folder_lock(self->folder);
 	if (self->folder_fd < 0)
-		return -errno;
-	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return self->folder_fd;
 	self->ballast.folder_fd = self->folder_fd;
 	return 0;
 }
@@ -300,9 +280,7 @@ int segment_store_open(const struct segment_store_options *options, struct store
 	r = open_parts(self, options);
 	if (r < 0)
 		return r;
-	if (ballast_hold(&self->ballast) < 0)
-		log_warn("the disk of '%s' is almost full: refusing batches until there is space",
-			 self->folder);
+	ballast_hold_first(&self->ballast, self->folder);
 	*ret_store = take_ptr(store);
 	return 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/store/sqlite/make_room.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 
+#include "common/folder_lock.h"
 #include "common/log.h"
 #include "symbolizer/store/data_folder/ballast.h"
 #include "symbolizer/store/sqlite/day_files.h"
@@ -89,12 +88,12 @@ static void make_room(struct room *room, const struct clock *clock,
 void sqlite_store_make_room(const char *folder, const struct clock *clock,
 			    const struct retention_limits *limits)
 {
-	scoped_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped_fd int fd = folder_lock(folder);
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct room room = { .folder = folder, .folder_fd = fd };
 	int r;
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0)
 		return;
 	r = arena_new(MIB, &arena);
 	if (r == 0)

@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "symbolizer/store/sqlite/day_files.h"
+#include "symbolizer/store/data_folder/folder_log.h"
 #include "symbolizer/store/data_folder/removed_days.h"
 
 /*
@@ -134,11 +135,7 @@ int sqlite_store_retain(struct store *store, size_t *ret_removed)
 	sqlite_store_unlock_writes(self);
 	self->n_removed_by_age += by_age;
 	self->n_removed_by_size += by_size;
-	if (by_age > 0)
-		log_info("removed the samples of %zu days, which are beyond retention", by_age);
-	if (by_size > 0)
-		log_info("removed the samples of %zu days, which are beyond retention_size",
-			 by_size);
+	folder_log_removed(by_age, by_size);
 	*ret_removed = by_age + by_size;
 	return r;
 }

@@ -10,9 +10,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 
 #include "common/file.h"
+#include "common/folder_lock.h"
 #include "common/log.h"
 #include "symbolizer/store/data_folder/commit_lock.h"
 #include "symbolizer/store/sqlite/day_files.h"
@@ -30,9 +30,6 @@
  * had 63 to 83 of them per second with 20 ms, and 49 with 30 ms.
  */
 #define GROUP_SPACING_NS (30 * NSEC_PER_MSEC)
-
-/* Space that store_check() requires: more than a batch needs in the WAL. */
-#define CHECK_BYTES (256 * KIB)
 
 static bool is_disk_full(struct store_write *const *writes, size_t count)
 {
@@ -102,10 +99,7 @@ static void operation_set_max_bytes(struct store *store, uint64_t max_bytes)
 
 static int operation_check(struct store *store)
 {
-	struct sqlite_store *self = sqlite_store_of(store);
-	int r = ballast_error(&self->ballast);
-
-	return r < 0 ? r : folder_has_room(self->folder_fd, CHECK_BYTES);
+	return ballast_check(&sqlite_store_of(store)->ballast);
 }
 
 static int operation_stats(struct store *store, struct store_stats *ret_stats)
@@ -158,11 +152,9 @@ static const struct store_operations sqlite_operations = {
 
 static int lock_folder(struct sqlite_store *self)
 {
-	self->folder_fd = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	self->folder_fd = folder_lock(self->folder);
 	if (self->folder_fd < 0)
-		return -errno;
-	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return self->folder_fd;
 	self->ballast.folder_fd = self->folder_fd;
 	self->commit_lock = commit_lock_open(self->folder);
 	return MIN(self->commit_lock, 0);
@@ -336,9 +328,7 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 		r = start_queue(self);
 	if (r < 0)
 		return r;
-	if (ballast_hold(&self->ballast) < 0)
-		log_warn("the disk of '%s' is almost full: refusing batches until there is space",
-			 self->folder);
+	ballast_hold_first(&self->ballast, self->folder);
 	*ret_store = take_ptr(store);
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "symbolizer/store/sqlite/write.h"
 
-#include "common/log.h"
+#include "symbolizer/store/data_folder/folder_log.h"
 
 /* Time after which a group is committed, so that its first batch does not wait for all others. */
 #define GROUP_MAX_NS (200 * NSEC_PER_MSEC)
@@ -203,22 +203,11 @@ static size_t write_batches(struct sqlite_writer *writer, struct sqlite_db *hear
 	return i;
 }
 
-/* A full disk fails every batch of every agent, so only the first failure and the first success
- * after failures are logged. */
-static void log_change(struct sqlite_writer *writer, int result)
+static void log_result(struct sqlite_writer *writer, int result)
 {
-	int error = MIN(result, 0);
-
-	/* Says nothing about the files. The agent logs it. */
-	if (error == -EDQUOT || error == writer->last_error)
-		return;
-	if (error < 0)
-		log_error_errno(error,
-				"cannot store batches in '%s', agents keep and resend them: %m",
-				writer->connections.folder);
-	else
-		log_info("storing batches in '%s' again", writer->connections.folder);
-	writer->last_error = error;
+	/* -EDQUOT says nothing about the files. The agent logs it. */
+	if (result != -EDQUOT)
+		folder_log_stored(&writer->last_error, result, writer->connections.folder);
 }
 
 size_t sqlite_writer_refuse(struct sqlite_writer *writer, struct store_write *const *writes,
@@ -226,7 +215,7 @@ size_t sqlite_writer_refuse(struct sqlite_writer *writer, struct store_write *co
 {
 	for (size_t i = 0; i < count; i++)
 		writes[i]->result = error;
-	log_change(writer, error);
+	log_result(writer, error);
 	return count;
 }
 
@@ -258,7 +247,7 @@ size_t sqlite_writer_write_group(struct sqlite_writer *writer, struct store_writ
 		if (writes[i]->result == STORE_STORED)
 			writer->trusted.batch_ns =
 				MAX(writer->trusted.batch_ns, writes[i]->batch->closed_wall_ns);
-		log_change(writer, writes[i]->result);
+		log_result(writer, writes[i]->result);
 	}
 	return n_written;
 }

@@ -17,9 +17,9 @@ static void the_ballast_takes_space_until_it_is_released(void **state)
 	struct ballast ballast = { .folder_fd = fd };
 	struct stat status;
 
-	assert_ok(ballast_error(&ballast));
+	assert_ok(ballast_check(&ballast));
 	assert_ok(ballast_hold(&ballast));
-	assert_ok(ballast_error(&ballast));
+	assert_ok(ballast_check(&ballast));
 	assert_ok(fstatat(fd, BALLAST_FILE, &status, 0));
 	assert_in_range(status.st_size, 1, BALLAST_MAX_BYTES);
 	assert_true((uint64_t)status.st_blocks * 512 >= (uint64_t)status.st_size);
