@@ -4,6 +4,23 @@
 #include "proto/otlp_early.pb-c.h"
 #include "symbolizer/import/foreign_unpack.h"
 
+/* clang-format off */
+/* Fields of struct otlp_tables that all generations of the format have alike. */
+#define TABLES_OF(message)                                                                         \
+	.strings = (message)->string_table, .n_strings = (message)->n_string_table,                \
+	.mappings = (message)->mapping_table, .n_mappings = (message)->n_mapping_table,            \
+	.functions = (message)->function_table, .n_functions = (message)->n_function_table
+
+/* Fields of struct otlp_profile that the generations of otlp_early.proto have alike. */
+#define EARLY_PROFILE(message)                                                                     \
+	.types = (message)->sample_type, .n_types = (message)->n_sample_type,                      \
+	.period_type = (message)->period_type, .period = (message)->period,                        \
+	.time_ns = time_of((message)->time_nanos),                                                 \
+	.duration_ns = time_of((message)->duration_nanos),                                         \
+	.samples = (message)->sample, .n_samples = (message)->n_sample,                            \
+	.location_list = { (message)->location_indices, (message)->n_location_indices }
+/* clang-format on */
+
 struct reading {
 	struct foreign_profile *profile;
 	struct otlp_request *request;
@@ -105,12 +122,7 @@ static int read_dictionary(struct reading *reading, const Otlp__Dictionary *dict
 	int r;
 
 	*tables = (struct otlp_tables){
-		.strings = dictionary->string_table,
-		.n_strings = dictionary->n_string_table,
-		.mappings = dictionary->mapping_table,
-		.n_mappings = dictionary->n_mapping_table,
-		.functions = dictionary->function_table,
-		.n_functions = dictionary->n_function_table,
+		TABLES_OF(dictionary),
 		.stacks = dictionary->stack_table,
 		.n_stacks = dictionary->n_stack_table,
 	};
@@ -127,12 +139,7 @@ static int read_early_dictionary(struct reading *reading, const OtlpEarly__Dicti
 	int r;
 
 	*tables = (struct otlp_tables){
-		.strings = dictionary->string_table,
-		.n_strings = dictionary->n_string_table,
-		.mappings = dictionary->mapping_table,
-		.n_mappings = dictionary->n_mapping_table,
-		.functions = dictionary->function_table,
-		.n_functions = dictionary->n_function_table,
+		TABLES_OF(dictionary),
 	};
 	r = read_early_locations(reading, dictionary->location_table, dictionary->n_location_table,
 				 tables);
@@ -175,15 +182,7 @@ static int read_profile_of_dictionary(struct reading *reading, struct bytes_view
 		return r;
 	*ret_profile = (struct otlp_profile){
 		.tables = &reading->request->tables,
-		.types = message->sample_type,
-		.n_types = message->n_sample_type,
-		.period_type = message->period_type,
-		.period = message->period,
-		.time_ns = time_of(message->time_nanos),
-		.duration_ns = time_of(message->duration_nanos),
-		.samples = message->sample,
-		.n_samples = message->n_sample,
-		.location_list = { message->location_indices, message->n_location_indices },
+		EARLY_PROFILE(message),
 	};
 	return 0;
 }
@@ -202,24 +201,11 @@ static int read_profile_with_tables(struct reading *reading, struct bytes_view d
 	if (r < 0)
 		return r;
 	*tables = (struct otlp_tables){
-		.strings = message->string_table,
-		.n_strings = message->n_string_table,
-		.mappings = message->mapping_table,
-		.n_mappings = message->n_mapping_table,
-		.functions = message->function_table,
-		.n_functions = message->n_function_table,
+		TABLES_OF(message),
 	};
 	*ret_profile = (struct otlp_profile){
 		.tables = tables,
-		.types = message->sample_type,
-		.n_types = message->n_sample_type,
-		.period_type = message->period_type,
-		.period = message->period,
-		.time_ns = time_of(message->time_nanos),
-		.duration_ns = time_of(message->duration_nanos),
-		.samples = message->sample,
-		.n_samples = message->n_sample,
-		.location_list = { message->location_indices, message->n_location_indices },
+		EARLY_PROFILE(message),
 	};
 	r = read_early_locations(reading, message->location_table, message->n_location_table,
 				 tables);
