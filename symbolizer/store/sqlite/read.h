@@ -56,6 +56,17 @@ int read_list_label_names(struct connection_set *set, const char *tenant, const 
 			  size_t max, struct arena *arena, const char ***ret_names,
 			  size_t *ret_count);
 
+/* read_days.c: the first and last slot of a series in one day */
+typedef int (*activity_function)(void *arg, uint32_t series, uint64_t first_slot,
+				 uint64_t last_slot);
+
+/*
+ * Calls @function for each series and day in the range of @query, in the order of series within a
+ * day. Returns the number of days, or a negative errno, also of @function.
+ */
+int read_activity(struct connection_set *set, const struct store_series_query *query,
+		  struct arena *arena, activity_function function, void *arg);
+
 /* read_days.c */
 struct read_range {
 	uint64_t from_slot, to_slot;

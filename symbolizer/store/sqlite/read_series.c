@@ -39,52 +39,18 @@ static void series_search_release(struct series_search *search)
 	vec_release(&search->found);
 }
 
-static int add_activity_of_day(struct series_search *search, day_number day, uint64_t to_slot)
+static int add_activity(void *arg, uint32_t series, uint64_t first_slot, uint64_t last_slot)
 {
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	struct sqlite_db *db;
+	struct series_search *search = arg;
+	struct activity *activity;
 	int r;
 
-	r = connection_set_day(search->set, day, &db);
-	if (r == 0)
-		r = sqlite_query(db, SQL_ACTIVITY_LIST, &row, SQL_INT(search->query->from_slot),
-				 SQL_INT(to_slot));
-	while (r > 0) {
-		uint32_t series = (uint32_t)sqlite3_column_int64(row, 0);
-		uint64_t first = (uint64_t)sqlite3_column_int64(row, 1);
-		struct activity *activity;
-		bool added;
-
-		r = hash_table_insert(search->active, &series, (void **)&activity);
-		if (r < 0)
-			return r;
-		added = r == 1;
-		activity->first_slot = added ? first : MIN(activity->first_slot, first);
-		activity->last_slot =
-			MAX(activity->last_slot, (uint64_t)sqlite3_column_int64(row, 2));
-		r = sqlite_step(db, row);
-	}
-	return r;
-}
-
-static int collect_activity(struct series_search *search)
-{
-	uint64_t to_slot = search->query->to_slot ? search->query->to_slot : INT64_MAX;
-	struct day_entry *days;
-	size_t n_days;
-	int r;
-
-	to_slot = MIN(to_slot, (uint64_t)INT64_MAX);
-	r = store_state_days(search->set->state, day_of_slot(search->query->from_slot),
-			     (day_number)MIN((to_slot - 1) / SLOTS_PER_DAY, (uint64_t)UINT32_MAX),
-			     search->arena, &days, &n_days);
-	for (size_t i = 0; r == 0 && i < n_days; i++) {
-		r = add_activity_of_day(search, days[i].day, to_slot);
-		/* Retention removed the file after the list was made. */
-		if (r < 0 && r != -ENOMEM && !store_state_has_day(search->set->state, days[i].day))
-			r = 0;
-	}
-	return r;
+	r = hash_table_insert(search->active, &series, (void **)&activity);
+	if (r < 0)
+		return r;
+	activity->first_slot = r == 1 ? first_slot : MIN(activity->first_slot, first_slot);
+	activity->last_slot = MAX(activity->last_slot, last_slot);
+	return 0;
 }
 
 static int collect_active_ids(struct series_search *search)
@@ -290,9 +256,9 @@ static int search_series(struct series_search *search)
 	if (r == 0)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->events);
 	if (r == 0)
-		r = collect_activity(search);
+		r = read_activity(search->set, search->query, search->arena, add_activity, search);
 	/* Reads hearth.db after the day files, because a series is committed to hearth.db first. */
-	if (r == 0)
+	if (r >= 0)
 		r = sqlite_begin_read(search->hearth, &reading);
 	if (r == 0)
 		r = search->query->service ? collect_ids_of_service(search)

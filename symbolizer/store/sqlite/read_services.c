@@ -54,29 +54,17 @@ static void service_count_release(struct service_count *count)
 	vec_release(&count->active);
 }
 
-static int add_activity_of_day(struct service_count *count, day_number day, uint64_t to_slot)
+static int add_activity(void *arg, uint32_t series, uint64_t first_slot, uint64_t last_slot)
 {
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	struct sqlite_db *db;
-	int r;
+	struct service_count *count = arg;
+	const struct active_series active = {
+		.id = series,
+		.name = NO_SERVICE,
+		.first_slot = first_slot,
+		.last_slot = last_slot,
+	};
 
-	r = connection_set_day(count->set, day, &db);
-	if (r == 0)
-		r = sqlite_query(db, SQL_ACTIVITY_LIST, &row, SQL_INT(count->query->from_slot),
-				 SQL_INT(to_slot));
-	while (r > 0) {
-		const struct active_series series = {
-			.id = (uint32_t)sqlite3_column_int64(row, 0),
-			.name = NO_SERVICE,
-			.first_slot = (uint64_t)sqlite3_column_int64(row, 1),
-			.last_slot = (uint64_t)sqlite3_column_int64(row, 2),
-		};
-
-		r = vec_push(&count->active, series);
-		if (r == 0)
-			r = sqlite_step(db, row);
-	}
-	return r;
+	return vec_push(&count->active, active);
 }
 
 static int compare_ids(const void *left, const void *right)
@@ -90,25 +78,12 @@ static int compare_ids(const void *left, const void *right)
 /* Lists the active series, ascending; a series of several days has several items. */
 static int collect_activity(struct service_count *count, struct arena *arena)
 {
-	uint64_t to_slot = count->query->to_slot ? count->query->to_slot : INT64_MAX;
-	struct day_entry *days;
-	size_t n_days;
-	int r;
+	int n_days = read_activity(count->set, count->query, arena, add_activity, count);
 
-	to_slot = MIN(to_slot, (uint64_t)INT64_MAX);
-	r = store_state_days(count->set->state, day_of_slot(count->query->from_slot),
-			     (day_number)MIN((to_slot - 1) / SLOTS_PER_DAY, (uint64_t)UINT32_MAX),
-			     arena, &days, &n_days);
-	for (size_t i = 0; r == 0 && i < n_days; i++) {
-		r = add_activity_of_day(count, days[i].day, to_slot);
-		/* Retention removed the file after the list was made. */
-		if (r < 0 && r != -ENOMEM && !store_state_has_day(count->set->state, days[i].day))
-			r = 0;
-	}
-	if (r == 0 && n_days > 1 && count->active.count > 0)
+	if (n_days > 1 && count->active.count > 0)
 		qsort(count->active.items, count->active.count, sizeof(*count->active.items),
 		      compare_ids);
-	return r;
+	return MIN(n_days, 0);
 }
 
 static int load_hosts(struct service_count *count)
