@@ -7,7 +7,7 @@
 
 #include "bpf/abi/mapping.h"
 #include "common/frame.h"
-#include "tests/support/unit.h"
+#include "tests/support/collector_parts.h"
 
 #define PID 5000001u
 
@@ -15,36 +15,17 @@
 #define EXCLUDED 1
 
 struct fixture {
-	struct executable_cache *executables;
-	struct string_table *strings;
-	struct process_table *processes;
-	struct kernel_layout kernel;
-	struct frame_resolver *frames;
-	struct collector *collector;
+	struct collector_parts parts;
 	uint64_t sequence;
 };
 
 static int setup_with(void **state, bool keep_cpus_apart)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct process_rules rules = {};
 
 	assert_non_null(fixture);
-	assert_ok(executable_cache_new(100, &fixture->executables));
-	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL,
-				    &fixture->processes));
-	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel,
-				     &fixture->frames));
-	assert_ok(collector_new(
-		&(struct collector_options){
-			.processes = fixture->processes,
-			.executables = fixture->executables,
-			.strings = fixture->strings,
-			.frames = fixture->frames,
-		},
-		&fixture->collector));
-	*collector_fold(fixture->collector, EVENT_ON_CPU) = (struct event_fold){
+	collector_parts_init(&fixture->parts);
+	*collector_fold(fixture->parts.collector, EVENT_ON_CPU) = (struct event_fold){
 		.period_ns = 10101010,
 		.keep_cpus_apart = keep_cpus_apart,
 		.excluded_flag = EXCLUDED,
@@ -68,11 +49,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	collector_free(fixture->collector);
-	frame_resolver_free(fixture->frames);
-	process_table_free(fixture->processes);
-	executable_cache_free(fixture->executables);
-	string_table_free(fixture->strings);
+	collector_parts_release(&fixture->parts);
 	free(fixture);
 	return 0;
 }
@@ -105,20 +82,20 @@ static void add_full(struct fixture *fixture, struct abi_sample sample, uint64_t
 
 	sample.flags |= ABI_SAMPLE_FULL;
 	sample.n_kernel_frames = 2;
-	assert_ok(collector_add(fixture->collector, &sample, frames));
+	assert_ok(collector_add(fixture->parts.collector, &sample, frames));
 }
 
 static void add_hash(struct fixture *fixture, struct abi_sample sample)
 {
 	sample.n_kernel_frames = 2;
-	assert_ok(collector_add(fixture->collector, &sample, NULL));
+	assert_ok(collector_add(fixture->parts.collector, &sample, NULL));
 }
 
 static struct window close_window(struct fixture *fixture)
 {
 	struct window window = { .sequence = ++fixture->sequence };
 
-	assert_ok(collector_close(fixture->collector, &window));
+	assert_ok(collector_close(fixture->parts.collector, &window));
 	return window;
 }
 
@@ -194,7 +171,7 @@ static void a_fold_may_add_several_rows_and_change_them_before_the_window_closes
 	struct window window;
 	size_t n_rows = 0;
 
-	*collector_fold(fixture->collector, EVENT_RDMA) = (struct event_fold){
+	*collector_fold(fixture->parts.collector, EVENT_RDMA) = (struct event_fold){
 		.add = add_two_rows,
 		.finish = double_rows,
 		.arg = &n_rows,
@@ -234,7 +211,7 @@ static void an_exec_without_an_event_is_noticed_by_the_next_sample(void **state)
 	struct collector_stats stats;
 	struct window window;
 
-	assert_ok(process_table_apply(fixture->processes, &fork));
+	assert_ok(process_table_apply(fixture->parts.processes, &fork));
 	add_full(fixture, sample, 0x500);
 	/* The low bits count other changes of code, which are not execs. */
 	sample.time_ns = 200;
@@ -254,7 +231,7 @@ static void an_exec_without_an_event_is_noticed_by_the_next_sample(void **state)
 	assert_int_equal(window.rows[2].series, window.rows[3].series);
 	assert_string_equal(name_of_row(&window, 1), "server");
 	assert_string_equal(name_of_row(&window, 2), "client");
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.execs_missed, 1);
 }
 
@@ -270,9 +247,9 @@ static void an_exec_that_was_reported_is_not_missed(void **state)
 	struct abi_sample sample = sample_at(100, 77);
 	struct collector_stats stats;
 
-	assert_ok(process_table_apply(fixture->processes, &fork));
+	assert_ok(process_table_apply(fixture->parts.processes, &fork));
 	add_full(fixture, sample, 0x500);
-	assert_ok(process_table_apply(fixture->processes, &exec));
+	assert_ok(process_table_apply(fixture->parts.processes, &exec));
 	/* The kernel reports the exec first, and increases the count a moment later. */
 	sample.time_ns = 160;
 	add_full(fixture, sample, 0x500);
@@ -284,7 +261,7 @@ static void an_exec_that_was_reported_is_not_missed(void **state)
 	sample.exec_count = 0;
 	add_full(fixture, sample, 0x500);
 	assert_int_equal(close_window(fixture).n_processes, 2);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.execs_missed, 0);
 }
 
@@ -315,7 +292,8 @@ static struct executable *identify_self(struct fixture *fixture)
 	struct executable *executable;
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	assert_int_equal(executable_cache_identify(fixture->executables, &file, &executable), 1);
+	assert_int_equal(executable_cache_identify(fixture->parts.executables, &file, &executable),
+			 1);
 	return executable;
 }
 
@@ -333,7 +311,7 @@ static void samples_count_for_the_executable_of_the_innermost_user_frame(void **
 	sample.flags = ABI_SAMPLE_FULL;
 	sample.n_kernel_frames = 1;
 	sample.n_user_frames = 2;
-	assert_ok(collector_add(fixture->collector, &sample, frames));
+	assert_ok(collector_add(fixture->parts.collector, &sample, frames));
 	add_full(fixture, sample_at(0, 78), 0x600);
 	add_hash(fixture, sample_at(NSEC_PER_SEC, 77));
 	(void)close_window(fixture);
@@ -364,13 +342,13 @@ static void a_hash_of_the_two_windows_before_is_known(void **state)
 	add_hash(fixture, sample_at(3 * NSEC_PER_SEC, 77));
 	window = close_window(fixture);
 	assert_int_equal(window.rows[0].stack, number);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 0);
 
 	(void)close_window(fixture);
 	(void)close_window(fixture);
 	add_hash(fixture, sample_at(6 * NSEC_PER_SEC, 77));
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 1);
 }
 
@@ -384,7 +362,7 @@ static void an_unknown_hash_is_counted_and_its_time_is_kept(void **state)
 	window = close_window(fixture);
 	assert_int_equal(window.n_rows, 1);
 	assert_int_equal(window.rows[0].stack, 0);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 1);
 }
 
@@ -395,7 +373,7 @@ static void acknowledged_definitions_are_not_sent_again(void **state)
 
 	add_full(fixture, sample_at(0, 77), 0x500);
 	window = close_window(fixture);
-	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
+	definitions_acknowledge(collector_definitions(fixture->parts.collector), window.sequence);
 	add_full(fixture, sample_at(NSEC_PER_SEC, 77), 0x500);
 	window = close_window(fixture);
 	assert_int_equal(window.n_rows, 1);
@@ -403,7 +381,7 @@ static void acknowledged_definitions_are_not_sent_again(void **state)
 	assert_int_equal(window.n_series, 0);
 	assert_int_equal(window.n_processes, 0);
 
-	collector_forget(fixture->collector, true);
+	collector_forget(fixture->parts.collector, true);
 	add_full(fixture, sample_at(2 * NSEC_PER_SEC, 77), 0x500);
 	window = close_window(fixture);
 	assert_int_equal(window.n_stacks, 1);
@@ -454,7 +432,7 @@ static void a_stack_of_an_excluded_process_is_known_to_others(void **state)
 	assert_ok(pattern_new("^other$", false, message, sizeof(message), &offset, &nobody));
 	rules.sources[0] = (struct process_source){ .names = nobody, .excluded_flag = EXCLUDED };
 	rules.n_sources = 1;
-	process_table_set_rules(fixture->processes, &rules);
+	process_table_set_rules(fixture->parts.processes, &rules);
 	add_full(fixture, sample_at(0, 77), 0x500);
 	other.pid = other.tid = PID + 1;
 	memcpy(other.process_comm, "other", sizeof("other"));
@@ -462,7 +440,7 @@ static void a_stack_of_an_excluded_process_is_known_to_others(void **state)
 	window = close_window(fixture);
 	assert_int_equal(window.rows[0].stack, 0);
 	assert_int_not_equal(window.rows[1].stack, 0);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
@@ -473,7 +451,7 @@ static void a_process_excluded_by_the_kernel_side_is_counted_without_stack(void 
 	struct window window;
 
 	sample.flags = ABI_SAMPLE_WITHOUT_STACK;
-	assert_ok(collector_add(fixture->collector, &sample, NULL));
+	assert_ok(collector_add(fixture->parts.collector, &sample, NULL));
 	window = close_window(fixture);
 	assert_int_equal(window.n_rows, 1);
 	assert_int_equal(window.rows[0].stack, 0);
@@ -489,12 +467,12 @@ static void a_supplement_defines_known_stacks_and_reports_unknown_ones(void **st
 
 	add_full(fixture, sample_at(0, 77), 0x500);
 	window = close_window(fixture);
-	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
+	definitions_acknowledge(collector_definitions(fixture->parts.collector), window.sequence);
 	stacks[0] = window.rows[0].stack;
 	stacks[1] = 4711;
 	supplement.sequence = ++fixture->sequence;
 	assert_ok(collector_supplement(
-		fixture->collector,
+		fixture->parts.collector,
 		&(struct missing_numbers){ .stacks = stacks, .n_stacks = ARRAY_SIZE(stacks) },
 		&supplement));
 	assert_int_equal(supplement.n_rows, 0);

@@ -6,17 +6,12 @@
 #include "agent/sample/collector.h"
 
 #include "common/frame.h"
-#include "tests/support/unit.h"
+#include "tests/support/collector_parts.h"
 
 #define PID 5000001u
 
 struct fixture {
-	struct executable_cache *executables;
-	struct string_table *strings;
-	struct process_table *processes;
-	struct kernel_layout kernel;
-	struct frame_resolver *frames;
-	struct collector *collector;
+	struct collector_parts parts;
 	uint64_t sequence;
 	uint64_t hash; /* of the last stack */
 	size_t n_wanted;
@@ -40,7 +35,7 @@ static bool find(void *arg, uint32_t process, uint64_t pc, struct window_frame *
 	if (process == fixture->unnamed || pc >= 0x3000)
 		return false;
 	assert_int_equal(
-		code_objects_find(frame_resolver_code_objects(fixture->frames),
+		code_objects_find(frame_resolver_code_objects(fixture->parts.frames),
 				  &(struct code_content){ .language = "jit",
 							  .function = pc < 0x2000 ? "foo" : "bar" },
 				  &number),
@@ -52,25 +47,11 @@ static bool find(void *arg, uint32_t process, uint64_t pc, struct window_frame *
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct process_rules rules = {};
 
 	assert_non_null(fixture);
-	assert_ok(executable_cache_new(100, &fixture->executables));
-	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL,
-				    &fixture->processes));
-	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel,
-				     &fixture->frames));
-	assert_ok(collector_new(
-		&(struct collector_options){
-			.processes = fixture->processes,
-			.executables = fixture->executables,
-			.strings = fixture->strings,
-			.frames = fixture->frames,
-		},
-		&fixture->collector));
+	collector_parts_init(&fixture->parts);
 	collector_set_code_namer(
-		fixture->collector,
+		fixture->parts.collector,
 		&(struct code_namer){ .arg = fixture, .want = want, .find = find });
 	*state = fixture;
 	return 0;
@@ -80,11 +61,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	collector_free(fixture->collector);
-	frame_resolver_free(fixture->frames);
-	process_table_free(fixture->processes);
-	executable_cache_free(fixture->executables);
-	string_table_free(fixture->strings);
+	collector_parts_release(&fixture->parts);
 	free(fixture);
 	return 0;
 }
@@ -113,7 +90,7 @@ static uint64_t add(struct fixture *fixture, uint32_t pid, uint64_t pc)
 	sample.stack_hash = ++fixture->hash;
 	sample.flags = ABI_SAMPLE_FULL | ABI_SAMPLE_UNRESOLVED;
 	sample.n_user_frames = 1;
-	assert_ok(collector_add(fixture->collector, &sample, &frame));
+	assert_ok(collector_add(fixture->parts.collector, &sample, &frame));
 	return sample.stack_hash;
 }
 
@@ -123,14 +100,14 @@ static void add_hash(struct fixture *fixture, uint32_t pid, uint64_t hash)
 
 	sample.stack_hash = hash;
 	sample.n_user_frames = 1;
-	assert_ok(collector_add(fixture->collector, &sample, NULL));
+	assert_ok(collector_add(fixture->parts.collector, &sample, NULL));
 }
 
 static struct window close_window(struct fixture *fixture)
 {
 	struct window window = { .sequence = ++fixture->sequence };
 
-	assert_ok(collector_close(fixture->collector, &window));
+	assert_ok(collector_close(fixture->parts.collector, &window));
 	return window;
 }
 
@@ -204,7 +181,7 @@ static void a_hash_of_an_earlier_window_has_the_name(void **state)
 	fixture->unnamed = 2;
 	unnamed = add(fixture, PID + 1, 0x2000);
 	window = close_window(fixture);
-	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
+	definitions_acknowledge(collector_definitions(fixture->parts.collector), window.sequence);
 	/* The code of both has names now. */
 	fixture->unnamed = 0;
 	fixture->n_wanted = 0;

@@ -4,18 +4,13 @@
 #include "bpf/abi/mapping.h"
 #include "common/frame.h"
 #include "common/limits.h"
-#include "tests/support/unit.h"
+#include "tests/support/collector_parts.h"
 
 #define PID  5000002u
 #define HASH UINT64_C(77)
 
 struct fixture {
-	struct executable_cache *executables;
-	struct string_table *strings;
-	struct process_table *processes;
-	struct kernel_layout kernel;
-	struct frame_resolver *frames;
-	struct collector *collector;
+	struct collector_parts parts;
 	struct wait_rows rows;
 	uint64_t sequence;
 };
@@ -23,24 +18,10 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct process_rules rules = {};
 
 	assert_non_null(fixture);
-	assert_ok(executable_cache_new(100, &fixture->executables));
-	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL,
-				    &fixture->processes));
-	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel,
-				     &fixture->frames));
-	assert_ok(collector_new(
-		&(struct collector_options){
-			.processes = fixture->processes,
-			.executables = fixture->executables,
-			.strings = fixture->strings,
-			.frames = fixture->frames,
-		},
-		&fixture->collector));
-	assert_ok(wait_rows_init(&fixture->rows, fixture->collector, true));
+	collector_parts_init(&fixture->parts);
+	assert_ok(wait_rows_init(&fixture->rows, fixture->parts.collector, true));
 	*state = fixture;
 	return 0;
 }
@@ -49,12 +30,8 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	wait_rows_release(&fixture->rows, fixture->collector);
-	collector_free(fixture->collector);
-	frame_resolver_free(fixture->frames);
-	process_table_free(fixture->processes);
-	executable_cache_free(fixture->executables);
-	string_table_free(fixture->strings);
+	wait_rows_release(&fixture->rows, fixture->parts.collector);
+	collector_parts_release(&fixture->parts);
 	free(fixture);
 	return 0;
 }
@@ -86,19 +63,19 @@ static void define(struct fixture *fixture, uint64_t time_ns)
 	sample.n_kernel_frames = 1;
 	sample.n_user_frames = 0;
 	sample.flags = ABI_SAMPLE_FULL | ABI_SAMPLE_DEFINITION;
-	assert_ok(collector_add(fixture->collector, &sample, &frame));
+	assert_ok(collector_add(fixture->parts.collector, &sample, &frame));
 }
 
 static void add(struct fixture *fixture, struct abi_sample sample)
 {
-	assert_ok(collector_add(fixture->collector, &sample, NULL));
+	assert_ok(collector_add(fixture->parts.collector, &sample, NULL));
 }
 
 static struct window close_window(struct fixture *fixture)
 {
 	struct window window = { .sequence = ++fixture->sequence };
 
-	assert_ok(collector_close(fixture->collector, &window));
+	assert_ok(collector_close(fixture->parts.collector, &window));
 	return window;
 }
 
@@ -109,7 +86,7 @@ static void a_definition_adds_a_stack_and_counts_no_sample(void **state)
 	struct window window;
 
 	define(fixture, NSEC_PER_SEC);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.samples, 0);
 	window = close_window(fixture);
 	assert_int_equal(window.n_rows, 0);
@@ -120,7 +97,7 @@ static void a_definition_adds_a_stack_and_counts_no_sample(void **state)
 	assert_int_equal(window.n_rows, 1);
 	assert_int_equal(window.n_stacks, 1);
 	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
@@ -194,7 +171,7 @@ static void a_stack_that_is_touched_in_every_window_stays_known(void **state)
 	window = close_window(fixture);
 	assert_int_equal(window.n_rows, 6);
 	assert_int_not_equal(window.rows[0].stack, 0);
-	collector_stats(fixture->collector, &stats);
+	collector_stats(fixture->parts.collector, &stats);
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
@@ -209,7 +186,8 @@ static void a_wait_that_stands_for_skipped_ones_gets_their_time(void **state)
 
 	define(fixture, 1);
 	sample.flags = ABI_SAMPLE_WITH_WAIT;
-	assert_ok(collector_add(fixture->collector, &sample, (const struct abi_frame *)&wait));
+	assert_ok(
+		collector_add(fixture->parts.collector, &sample, (const struct abi_frame *)&wait));
 	/* The same site in another thread has a separate sum. */
 	sample.tid++;
 	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
@@ -263,17 +241,17 @@ static void frames_are_found_by_hash_for_two_more_windows(void **state)
 	sample.n_kernel_frames = 2;
 	sample.cut = STACK_CUT_READ_FAULT;
 	sample.flags = ABI_SAMPLE_FULL | ABI_SAMPLE_DEFINITION;
-	assert_false(collector_find_stack(fixture->collector, HASH, &stack));
-	assert_ok(collector_add(fixture->collector, &sample, frames));
+	assert_false(collector_find_stack(fixture->parts.collector, HASH, &stack));
+	assert_ok(collector_add(fixture->parts.collector, &sample, frames));
 	for (size_t window = 0; window < 3; window++) {
-		assert_true(collector_find_stack(fixture->collector, HASH, &stack));
+		assert_true(collector_find_stack(fixture->parts.collector, HASH, &stack));
 		assert_int_equal(stack.n_kernel_frames, 2);
 		assert_int_equal(stack.n_user_frames, 1);
 		assert_int_equal(stack.cut, STACK_CUT_READ_FAULT);
 		assert_memory_equal(stack.frames, frames, sizeof(frames));
 		(void)close_window(fixture);
 	}
-	assert_false(collector_find_stack(fixture->collector, HASH, &stack));
+	assert_false(collector_find_stack(fixture->parts.collector, HASH, &stack));
 }
 
 static void waits_of_an_excluded_process_have_no_rows(void **state)
@@ -288,7 +266,7 @@ static void waits_of_an_excluded_process_have_no_rows(void **state)
 	assert_ok(pattern_new("^nobody$", false, message, sizeof(message), &offset, &nobody));
 	rules.sources[0] = (struct process_source){ .names = nobody,
 						    .excluded_flag = ABI_PROCESS_WITHOUT_OFF_CPU };
-	process_table_set_rules(fixture->processes, &rules);
+	process_table_set_rules(fixture->parts.processes, &rules);
 	define(fixture, 1);
 	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
 	window = close_window(fixture);
