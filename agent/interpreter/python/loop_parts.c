@@ -8,74 +8,12 @@
 
 #include <elf.h>
 
+#include "agent/interpreter/python/cfi_functions.h"
 #include "agent/unwind/file/elf_code.h"
 #include "agent/unwind/x86_code/x86_instruction.h"
 
 /* CPython's loop has 56 KiB; with computed jumps and without optimization 200 KiB. */
 #define MAX_FUNCTION_BYTES (512 * KIB)
-
-/* .eh_frame_hdr of a program with 256 Ki functions. */
-#define MAX_HEADER_BYTES (2 * MIB)
-
-/* Header: version, three encodings, address of .eh_frame, number of rows. Rows: two words. */
-#define HEADER_BYTES 12
-#define ROW_BYTES    8
-
-/* The encodings that linkers write: relative to the section, 4 bytes with sign. */
-#define ROW_ENCODING   0x3b
-#define COUNT_ENCODING 0x03
-
-/* The starts of all functions, from the table in .eh_frame_hdr. */
-struct function_starts {
-	const struct bytes *header;
-	uint64_t vaddr;
-	size_t count;
-};
-
-static int32_t word_of(const struct bytes *bytes, size_t offset)
-{
-	int32_t word;
-
-	memcpy(&word, bytes->data + offset, sizeof(word));
-	return word;
-}
-
-static uint64_t start_of(const struct function_starts *starts, size_t index)
-{
-	return starts->vaddr +
-	       (uint64_t)(int64_t)word_of(starts->header, HEADER_BYTES + index * ROW_BYTES);
-}
-
-static bool read_header(const struct bytes *header, uint64_t vaddr,
-			struct function_starts *ret_starts)
-{
-	uint32_t count;
-
-	if (header->size < HEADER_BYTES || header->data[2] != COUNT_ENCODING ||
-	    header->data[3] != ROW_ENCODING)
-		return false;
-	count = (uint32_t)word_of(header, 8);
-	if (count > (header->size - HEADER_BYTES) / ROW_BYTES)
-		return false;
-	*ret_starts = (struct function_starts){ .header = header, .vaddr = vaddr, .count = count };
-	return true;
-}
-
-/* Index of the last function that starts at or before @vaddr; count: there is none. */
-static size_t find_function(const struct function_starts *starts, uint64_t vaddr)
-{
-	size_t low = 0, high = starts->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (start_of(starts, middle) <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low == 0 ? starts->count : low - 1;
-}
 
 /* The function that most targets are in, if there is one for more than half (Boyer and Moore). */
 struct vote {
@@ -137,7 +75,7 @@ static size_t next_jump(uint16_t machine, struct bytes_view code, uint64_t addre
 }
 
 static void count_jumps(const struct elf_file *elf, const struct bytes *code,
-			const struct abi_code_range *first, const struct function_starts *starts,
+			const struct abi_code_range *first, const struct cfi_functions *functions,
 			struct vote *vote)
 {
 	for (size_t at = 0; at < code->size;) {
@@ -148,8 +86,9 @@ static void count_jumps(const struct elf_file *elf, const struct bytes *code,
 		at += next_jump(elf->machine, rest, first->start + at, &target);
 		if (target == 0 || (target >= first->start && target < first->end))
 			continue;
-		function = find_function(starts, target);
-		if (function < starts->count && start_of(starts, function) != target)
+		function = cfi_functions_find(functions, target);
+		if (function < functions->count &&
+		    cfi_functions_start(functions, function) != target)
 			vote_for(vote, function);
 	}
 }
@@ -174,25 +113,18 @@ int loop_parts_find(const struct elf_file *elf, const struct abi_code_range *fir
 		    struct abi_code_range *ret_second)
 {
 	scoped(bytes_release) struct bytes code = BYTES_INIT(MAX_FUNCTION_BYTES);
-	scoped(bytes_release) struct bytes header = BYTES_INIT(MAX_HEADER_BYTES);
-	const struct elf_section *section = elf_file_section(elf, ".eh_frame_hdr");
-	struct function_starts starts;
+	scoped(cfi_functions_release) struct cfi_functions functions = {};
 	struct vote vote = {};
 	int r;
 
-	if (!section || section->size > MAX_HEADER_BYTES)
-		return 0;
-	r = elf_file_read_section(elf, section, &header);
-	if (r == 0)
-		r = read_code(elf, first, &code);
+	r = cfi_functions_read(elf, &functions);
+	if (r <= 0)
+		return r;
+	r = read_code(elf, first, &code);
 	if (r < 0)
 		return r;
-	if (!read_header(&header, section->vaddr, &starts))
+	count_jumps(elf, &code, first, &functions, &vote);
+	if (vote.lead == 0)
 		return 0;
-	count_jumps(elf, &code, first, &starts, &vote);
-	if (vote.lead == 0 || vote.leader + 1 >= starts.count)
-		return 0;
-	ret_second->start = start_of(&starts, vote.leader);
-	ret_second->end = start_of(&starts, vote.leader + 1);
-	return 1;
+	return cfi_functions_range(&functions, vote.leader, ret_second);
 }
