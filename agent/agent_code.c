@@ -152,7 +152,7 @@ static uint32_t version_of(const struct process *process, enum interpreter_runti
 struct wanted_code {
 	struct agent *agent;
 	const struct abi_sample *sample;
-	struct code_source python, java, v8, php;
+	struct code_source python, java, v8, php, ruby;
 	uint64_t window;
 };
 
@@ -195,6 +195,8 @@ static int want_frame(const struct wanted_code *wanted, const struct abi_frame *
 		return want_code(wanted, &wanted->v8, frame->address);
 	if (frame->kind == FRAME_PHP)
 		return want_code(wanted, &wanted->php, frame->address);
+	if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
+		return want_code(wanted, &wanted->ruby, frame->address);
 	if (frame->kind != FRAME_HOTSPOT || !wanted->java.layout)
 		return 0;
 	return frame->address & ABI_HOTSPOT_COMPILED
@@ -215,6 +217,8 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 		.v8 = { .runtime = INTERPRETER_V8, .version = version_of(process, INTERPRETER_V8) },
 		.php = { .runtime = INTERPRETER_PHP,
 			 .version = version_of(process, INTERPRETER_PHP) },
+		.ruby = { .runtime = INTERPRETER_RUBY,
+			  .version = version_of(process, INTERPRETER_RUBY) },
 		.java = { .runtime = INTERPRETER_HOTSPOT,
 			  .layout = agent->jvms ? jvm_table_layout(agent->jvms, sample) : NULL },
 		.window = collector_window(agent->collector),

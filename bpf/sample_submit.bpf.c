@@ -79,6 +79,8 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->is_without_jvm = false;
 	sample->n_java_frames = 0;
 	sample->n_v8_frames = 0;
+	sample->ruby = 0;
+	sample->n_ruby_frames = 0;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)

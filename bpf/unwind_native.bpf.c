@@ -15,6 +15,7 @@
 #if !defined(HEARTH_BPF_KERNEL_5)
 #include "bpf/include/php_walk.bpf.h"
 #include "bpf/include/python_walk.bpf.h"
+#include "bpf/include/ruby_walk.bpf.h"
 #endif
 #include "bpf/include/unwind_step.bpf.h"
 
@@ -78,6 +79,7 @@ struct left_frame {
  * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room for
  * frames of byte code.
  */
+#define ruby_forget(sample)
 #define note_frame_start(sample)
 #define begin_interpreter_walk(sample, pc)
 #define walk_interpreter(sample, ret_ended)  false
@@ -107,6 +109,10 @@ static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 
 	interpreter = find_interpreter_loop(sample, pc - sample->mapping.bias);
 	if (!interpreter)
 		return;
+	if (interpreter->runtime == INTERPRETER_RUBY) {
+		ruby_note_loop(sample, interpreter);
+		return;
+	}
 	sample->walk.runtime = interpreter->runtime;
 	if (interpreter->runtime == INTERPRETER_PHP)
 		php_walk_begin(sample);
@@ -300,6 +306,7 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 		   sample->walk.n_frames);
 	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
 	count_many(ABI_COUNTER_V8_FRAMES, sample->n_v8_frames);
+	count_many(ABI_COUNTER_RUBY_FRAMES, sample->n_ruby_frames);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -335,6 +342,8 @@ static __always_inline void unwind(struct sample *sample)
 
 	bpf_loop((ABI_MAX_USER_FRAMES + PYTHON_MORE_STEPS) / FRAMES_PER_CALL, unwind_steps, &walk,
 		 0);
+	if (sample->ruby)
+		(void)ruby_walk(sample);
 	unwind_user_end(sample, walk.ended);
 #endif
 }
@@ -361,6 +370,7 @@ __hidden void unwind_user(struct sample *sample)
 
 __hidden void unwind_user_again(struct sample *sample)
 {
+	ruby_forget(sample);
 	/*
 	 * The caller of the last frame could not be read. Unwinding starts at this frame again, and
 	 * unwind_step() adds it again.

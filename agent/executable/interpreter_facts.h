@@ -15,7 +15,8 @@ struct interpreter_facts {
 	uint32_t runtime; /* enum interpreter_runtime; INTERPRETER_NONE: the file has none */
 	uint32_t version; /* major << 8 | minor */
 	uint64_t runtime_addr;
-	uint64_t has_loop_registers; /* PHP: the loop has its frame in registers */
+	uint64_t has_loop_registers;  /* PHP: the loop has its frame in registers */
+	uint64_t vm_addr, tls_offset; /* of CRuby (struct abi_ruby_layout) */
 	union {
 		struct {
 			struct abi_code_range loop[ABI_LOOP_PARTS];

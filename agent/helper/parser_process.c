@@ -14,6 +14,7 @@
 #include "agent/interpreter/hotspot/find_hotspot.h"
 #include "agent/interpreter/php/find_php.h"
 #include "agent/interpreter/python/find_python.h"
+#include "agent/interpreter/ruby/find_ruby.h"
 #include "agent/interpreter/v8/find_v8.h"
 #include "common/sandbox.h"
 
@@ -40,8 +41,8 @@ static void find_interpreter(int fd, struct interpreter_facts *facts)
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 
 	if (elf_file_open(fd, &elf) == 0 && find_python(elf, facts) <= 0 &&
-	    find_hotspot(elf, facts) <= 0 && find_v8(elf, facts) <= 0)
-		(void)find_php(elf, facts);
+	    find_hotspot(elf, facts) <= 0 && find_v8(elf, facts) <= 0 && find_php(elf, facts) <= 0)
+		(void)find_ruby(elf, facts);
 }
 
 static void identify(int fd, struct parser_identity *answer)

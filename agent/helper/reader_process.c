@@ -15,6 +15,7 @@
 #include "agent/interpreter/php/php_code.h"
 #include "agent/interpreter/python/python_code.h"
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/ruby/ruby_code.h"
 #include "agent/interpreter/v8/v8_code.h"
 #include "common/capabilities.h"
 
@@ -161,6 +162,7 @@ struct code_memory {
 	struct v8_memory v8;
 	struct v8_lines v8_lines;
 	struct php_memory php;
+	struct ruby_memory ruby;
 };
 
 /* False: the request names no layout that can be used. */
@@ -182,6 +184,12 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 						     .read = read_memory,
 						     .arg = pid };
 		return ret_memory->v8.layout;
+	}
+	if (request->runtime == INTERPRETER_RUBY) {
+		ret_memory->ruby = (struct ruby_memory){ .layout = ruby_layout_of(request->version),
+							 .read = read_memory,
+							 .arg = pid };
+		return ret_memory->ruby.layout;
 	}
 	if (request->runtime == INTERPRETER_PHP && php) {
 		ret_memory->php = (struct php_memory){ .layout = &php->code,
@@ -209,6 +217,8 @@ static int read_code(struct code_memory *memory, const struct reader_code_item *
 				    content);
 	case INTERPRETER_PHP:
 		return php_code_read(&memory->php, address, mark, ret_code, content);
+	case INTERPRETER_RUBY:
+		return ruby_code_read(&memory->ruby, address, mark, ret_code, content);
 	default:
 		return python_code_read(&memory->python, address, mark, ret_code, content);
 	}

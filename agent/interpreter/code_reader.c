@@ -185,10 +185,18 @@ static char *take_text(const uint8_t **content, size_t size, char *to)
 /* The language of code objects, by which the server decodes line tables. */
 static const char *language_of(uint32_t runtime)
 {
-	return runtime == INTERPRETER_HOTSPOT ? "java"
-	       : runtime == INTERPRETER_V8    ? "javascript"
-	       : runtime == INTERPRETER_PHP   ? "php"
-					      : "python";
+	switch (runtime) {
+	case INTERPRETER_HOTSPOT:
+		return "java";
+	case INTERPRETER_V8:
+		return "javascript";
+	case INTERPRETER_PHP:
+		return "php";
+	case INTERPRETER_RUBY:
+		return "ruby";
+	default:
+		return "python";
+	}
 }
 
 /* The number of the content. 0: there are too many code objects, or memory is short. */

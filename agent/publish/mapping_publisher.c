@@ -11,6 +11,7 @@
 
 #include "agent/interpreter/php/php_layout.h"
 #include "agent/interpreter/python/python_layout.h"
+#include "agent/interpreter/ruby/ruby_layout.h"
 #include "agent/interpreter/v8/v8_layout.h"
 #include "common/log.h"
 
@@ -104,6 +105,27 @@ static bool php_entry(struct mapping_publisher *publisher, const struct interpre
 	return true;
 }
 
+/* False: the version is not known. */
+static bool ruby_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
+		       struct abi_interpreter *ret_entry)
+{
+	const struct ruby_layout *ruby = ruby_layout_of(facts->version);
+
+	if (!ruby && !publisher->has_logged_ruby)
+		log_info("Ruby %u.%u: stacks have the functions of the interpreter, but not those "
+			 "of scripts, because the structures of this version are not known",
+			 facts->version >> 8, facts->version & 0xff);
+	publisher->has_logged_ruby |= !ruby;
+	if (!ruby)
+		return false;
+	ret_entry->runtime_addr = facts->runtime_addr;
+	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
+	ret_entry->ruby = ruby->walk;
+	ret_entry->ruby.vm_addr = facts->vm_addr;
+	ret_entry->ruby.tls_offset = facts->tls_offset;
+	return true;
+}
+
 /* False: frames of the interpreter's functions are not wanted, or its version is not known. */
 static bool interpreter_entry(struct mapping_publisher *publisher,
 			      const struct interpreter_facts *facts,
@@ -128,6 +150,8 @@ static bool interpreter_entry(struct mapping_publisher *publisher,
 	}
 	if (facts->runtime == INTERPRETER_PHP && !publisher->without_php)
 		return php_entry(publisher, facts, ret_entry);
+	if (facts->runtime == INTERPRETER_RUBY && !publisher->without_ruby)
+		return ruby_entry(publisher, facts, ret_entry);
 	return false;
 }
 

@@ -27,6 +27,8 @@ struct mapping_publisher {
 	bool without_javascript;          /* frames of JavaScript functions are not wanted */
 	bool without_php;                 /* frames of PHP functions are not wanted */
 	bool has_logged_php;              /* a PHP whose functions cannot be shown */
+	bool without_ruby;                /* frames of Ruby are not wanted */
+	bool has_logged_ruby;             /* a Ruby whose methods cannot be shown */
 	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
 	uint64_t n_interpreters_left_out; /* the map was full */
 	uint64_t n_truncated;             /* processes with more mappings than a set holds */

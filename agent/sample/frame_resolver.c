@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "agent/executable/kernel_code.h"
+#include "agent/sample/frame_order.h"
 
 /* Language of the code objects of kernel code. */
 #define KERNEL_LANGUAGE "bpf"
@@ -137,7 +138,8 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 
 static bool is_byte_code(uint32_t kind)
 {
-	return kind == FRAME_PYTHON || kind == FRAME_V8 || kind == FRAME_PHP;
+	kind &= ABI_FRAME_KIND;
+	return kind == FRAME_PYTHON || kind == FRAME_V8 || kind == FRAME_PHP || kind == FRAME_RUBY;
 }
 
 /*
@@ -183,11 +185,14 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			      struct window_frame *ret_frames, uint8_t *ret_cut)
 {
 	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+	uint16_t order[ABI_MAX_FRAMES];
 	size_t count = 0;
 
-	for (size_t i = 0; i < n_frames; i++) {
+	frame_order_find(sample, frames, order);
+	for (size_t at = 0; at < n_frames; at++) {
 		struct window_frame *frame = &ret_frames[count];
 		const struct process_mapping *mapping;
+		const size_t i = order[at];
 
 		if (count == STACK_MAX_FRAMES) {
 			*ret_cut = STACK_CUT_DEPTH;

@@ -44,6 +44,9 @@
 	X(JAVA_UNREADABLE,      "frames in generated code of a JVM whose blob could not be read")    \
 	X(V8_FRAMES,            "frames of JavaScript functions")                                    \
 	X(V8_UNREADABLE,        "frames of JavaScript functions whose function could not be read")   \
+	X(RUBY_FRAMES,          "frames of Ruby")                                                  \
+	X(RUBY_NO_THREAD,       "stacks in Ruby whose thread was not found")                       \
+	X(RUBY_UNREADABLE,      "stacks in Ruby whose frames could not be read")                   \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
 	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
 	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \

@@ -23,8 +23,9 @@ enum interpreter_runtime {
 	INTERPRETER_NONE = 0,
 	INTERPRETER_PYTHON = 1, /* CPython */
 	INTERPRETER_HOTSPOT =
-		2,          /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
-	INTERPRETER_V8 = 3, /* JavaScript: Node.js */
+		2,            /* a JVM: libjvm.so (bpf/abi/jvm.h); not in the map `interpreters` */
+	INTERPRETER_V8 = 3,   /* JavaScript: Node.js */
+	INTERPRETER_RUBY = 4, /* CRuby */
 	INTERPRETER_PHP = 5,
 };
 
@@ -138,6 +139,40 @@ struct abi_php_layout {
 
 #define ABI_PHP_FUNCTION_BYTES 112
 
+/*
+ * CRuby has a list of control frames for each fiber, in an array that grows down:
+ *
+ *   thread -> execution context (ec) -> cfp .. end of the stack: {pc, sp, iseq, self, ep, ...}
+ *                                                                        |         |
+ *                                          body -> first instruction <---+         +-> flags
+ *
+ * Each call of the loop executes frames up to one with the flag FINISH. Functions in C have frames
+ * too, which are left out, because they have native frames. A frame of the kind RUBY is {address of
+ * the body, word of the instruction}. The body, unlike the iseq, is never moved.
+ *
+ * The unwinder adds the frames of Ruby after all native frames, and marks where the calls of the
+ * loop are and end (abi_frame_marks). The agent puts the frames in order
+ * (agent/sample/frame_order.h): a call of the loop that has not begun yet already has a frame, and
+ * one that is about to return has none, which is known only when all frames are.
+ *
+ * From 3.0 on the ec of a thread is in a variable of the thread (TLS). At runtime_addr are the
+ * number of the file's block of such variables, and an offset in it; runtime_addr 0: the block
+ * begins at pthread_self(). Before, a global variable at runtime_addr has the ec of the thread that
+ * holds the lock, and there is a list of threads.
+ *
+ * Offsets are in bytes.
+ */
+struct abi_ruby_layout {
+	__u64 vm_addr;    /* ELF address of the pointer to the list of threads; 0: there is a TLS */
+	__u64 tls_offset; /* of the ec, in the block, in addition */
+	__u16 vm_threads;
+	__u16 thread_id; /* pthread_self() */
+	__u16 thread_ec;
+	__u16 ec_thread;
+	__u16 frame_bytes;
+	__u16 zero[3];
+};
+
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
@@ -147,6 +182,7 @@ struct abi_interpreter {
 		struct abi_python_layout python;
 		struct abi_v8_layout v8;
 		struct abi_php_layout php;
+		struct abi_ruby_layout ruby;
 	};
 	/* before 3.11: code of the loop that runs while its frame is not in the list */
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];

@@ -100,6 +100,13 @@ struct sample {
 	/* v8_walk.bpf.h */
 	__u32 n_v8_frames;
 	__u64 v8_function; /* address of the SharedFunctionInfo that was found last; 0: none */
+	/* ruby_walk.bpf.h */
+	__u32 ruby; /* the interpreter whose loop is in the stack; 0: none */
+	__u64 ruby_bias;
+	__u32 n_ruby_frames;
+	/* before the frames of Ruby were added */
+	__u32 n_frames_before_ruby;
+	__u64 hash_before_ruby, hash_before_last;
 };
 
 static __always_inline void sample_forget_regions(struct sample *sample)

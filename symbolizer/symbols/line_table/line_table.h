@@ -12,7 +12,7 @@
 #include "common/bytes.h"
 
 struct line_table {
-	const char *language; /* of the code object: "python", "java" */
+	const char *language; /* of the code object: "python", "java", "ruby" */
 	uint32_t first_line;
 	struct bytes_view bytes;
 };
@@ -41,3 +41,10 @@ uint32_t python_old_line_find(const struct line_table *table, uint64_t position)
  * byte 0 (JDK 20 and later), else 0. @position is an index in the byte code.
  */
 uint32_t java_line_find(const struct line_table *table, uint64_t position);
+
+/*
+ * CRuby: for each change of the line two numbers, as those of Protocol Buffers (varint): the
+ * distance from the position before; twice the distance from the line before, or twice that minus 1
+ * if the line is smaller. Both begin at 0. @position is the index of a word in the instructions.
+ */
+uint32_t ruby_line_find(const struct line_table *table, uint64_t position);

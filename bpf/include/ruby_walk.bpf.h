@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * Adds the frames of Ruby to a stack (struct abi_ruby_layout), after all native frames: the native
+ * unwinder marks the calls of the loop on its way (ruby_note_loop()), and ruby_walk() follows the
+ * list of control frames. All work is bounded by numbers of steps, also if the process has changed
+ * its lists into cycles.
+ *
+ * The thread may be interrupted anywhere. It writes a frame before it makes the ec point to it, but
+ * a frame may get its flag FINISH some instructions later, when its call of the loop has not begun.
+ */
+
+#include "bpf/include/interpreter.bpf.h"
+#include "bpf/include/task.bpf.h"
+#include "common/frame.h"
+
+/* Control frames that are read, with those of functions in C, which add no frame. */
+#define RUBY_MAX_STEPS (3 * ABI_MAX_USER_FRAMES)
+
+/* Threads of a process that are compared with the sampled one (before 3.0). */
+#define RUBY_MAX_THREADS 512
+
+/* Offsets that are the same in all known versions. */
+#define RUBY_EC_STACK    0 /* the address of the stack, its size in words, the innermost frame */
+#define RUBY_ISEQ_BODY   16
+#define RUBY_BODY_CODE   8 /* the first instruction */
+#define RUBY_FLAG_FINISH 0x20
+#define RUBY_FLAG_C      0x80 /* a function in C */
+#define RUBY_KIND_BITS   0x7fff0001
+#define RUBY_KIND_DUMMY  0x79990001 /* the outermost frame, which executes nothing */
+
+/* Words of a control frame. */
+enum { RUBY_FRAME_PC, RUBY_FRAME_SP, RUBY_FRAME_ISEQ, RUBY_FRAME_SELF, RUBY_FRAME_EP, RUBY_WORDS };
+
+/* glibc: the address of the thread's array of TLS blocks, and bytes of an element. */
+#define TLS_VECTOR        8
+#define TLS_ELEMENT_BYTES 16
+
+struct ruby_walk {
+	struct sample *sample;
+	__u64 frame, end;
+	__u64 frame_bytes;
+	bool is_whole;
+};
+
+struct ruby_threads {
+	__u64 head, thread; /* the list is circular */
+	__u64 thread_id;
+	__u64 id_offset;
+	bool is_found;
+};
+
+/* Marks the frame that was added last, which is in sample->mapping, as a call of Ruby's loop. */
+static __always_inline void ruby_note_loop(struct sample *sample,
+					   const struct abi_interpreter *interpreter)
+{
+	sample->ruby = sample->mapping.interpreter;
+	sample->ruby_bias = sample->mapping.bias;
+	sample->n_frames--;
+	sample->hash = sample->hash_before;
+	/* The position in the loop says less than that in the function, so it is left out. */
+	(void)sample_add_frame(sample, sample->mapping.kind | ABI_FRAME_IS_LOOP,
+			       sample->mapping.executable, interpreter->loop[0].start);
+}
+
+static long look_at_ruby_thread(__u64 index, void *argument)
+{
+	struct ruby_threads *threads = argument;
+	__u64 id = 0;
+
+	if (threads->thread == 0 || threads->thread == threads->head)
+		return 1;
+	threads->is_found =
+		read_pointer(threads->thread + threads->id_offset, &id) && id == threads->thread_id;
+	return threads->is_found || !read_pointer(threads->thread, &threads->thread);
+}
+
+/* Before 3.0: the ec of the sampled thread. */
+static __always_inline bool find_listed_ec(const struct sample *sample,
+					   const struct abi_interpreter *ruby, __u64 *ret_ec)
+{
+	const struct abi_ruby_layout *layout = &ruby->ruby;
+	struct ruby_threads threads = {
+		.thread_id = pthread_of(current_task()),
+		.id_offset = layout->thread_id,
+	};
+	__u64 thread = 0, id = 0, vm = 0;
+
+	if (read_pointer(ruby->runtime_addr + sample->ruby_bias, ret_ec) &&
+	    read_pointer(*ret_ec + layout->ec_thread, &thread) &&
+	    read_pointer(thread + layout->thread_id, &id) && id == threads.thread_id)
+		return true;
+	if (!read_pointer(layout->vm_addr + sample->ruby_bias, &vm))
+		return false;
+	threads.head = vm + layout->vm_threads;
+	if (!read_pointer(threads.head, &threads.thread))
+		return false;
+	bpf_loop(RUBY_MAX_THREADS, look_at_ruby_thread, &threads, 0);
+	return threads.is_found && read_pointer(threads.thread + layout->thread_ec, ret_ec);
+}
+
+/* From 3.0 on. An ec of 0: the thread does not execute Ruby. */
+static __always_inline bool find_own_ec(const struct sample *sample,
+					const struct abi_interpreter *ruby, __u64 *ret_ec)
+{
+	__u64 block = pthread_of(current_task()), vector = 0;
+	__u64 index[2] = {}; /* number of the file's block, offset in it */
+
+	if (ruby->runtime_addr != 0 &&
+	    (!read_pointer(block + TLS_VECTOR, &vector) ||
+	     bpf_probe_read_user(index, sizeof(index),
+				 (void *)(ruby->runtime_addr + sample->ruby_bias)) ||
+	     !read_pointer(vector + index[0] * TLS_ELEMENT_BYTES, &block)))
+		return false;
+	return read_pointer(block + index[1] + ruby->ruby.tls_offset, ret_ec);
+}
+
+static __always_inline bool ruby_is_full(const struct sample *sample)
+{
+	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
+}
+
+/* Adds the frame at walk->frame and goes to its caller. Returns whether the walk ended. */
+static long add_ruby_frame(__u64 index, void *argument)
+{
+	struct ruby_walk *walk = argument;
+	struct sample *sample = walk->sample;
+	__u64 words[RUBY_WORDS] = {};
+	__u64 flags = 0, body = 0, code = 0, position;
+
+	walk->is_whole = walk->frame >= walk->end;
+	if (walk->is_whole)
+		return 1;
+	if (bpf_probe_read_user(words, sizeof(words), (void *)walk->frame) ||
+	    !read_pointer(words[RUBY_FRAME_EP], &flags)) {
+		count(ABI_COUNTER_RUBY_UNREADABLE);
+		return 1;
+	}
+	walk->frame += walk->frame_bytes;
+	if (flags & RUBY_FLAG_C || (flags & RUBY_KIND_BITS) == RUBY_KIND_DUMMY ||
+	    words[RUBY_FRAME_ISEQ] == 0)
+		return 0;
+	if (!read_pointer(words[RUBY_FRAME_ISEQ] + RUBY_ISEQ_BODY, &body) ||
+	    !read_pointer(body + RUBY_BODY_CODE, &code)) {
+		count(ABI_COUNTER_RUBY_UNREADABLE);
+		return 1;
+	}
+	if (ruby_is_full(sample))
+		return 1;
+	/* The pc is behind the instruction's first word. That of new frames may be 0. */
+	position =
+		words[RUBY_FRAME_PC] > code ? (words[RUBY_FRAME_PC] - code) / sizeof(__u64) - 1 : 0;
+	if (!sample_add_frame(sample,
+			      FRAME_RUBY | (flags & RUBY_FLAG_FINISH ? ABI_FRAME_ENDS_CALL : 0),
+			      position > MAX_POSITION ? 0 : position, body))
+		return 1;
+	sample->n_ruby_frames++;
+	return 0;
+}
+
+/*
+ * Adds the frames of Ruby to a stack in which the native unwinder found a call of the loop. The
+ * verifier checks this function once by itself. Returns 0.
+ */
+__verified_alone int ruby_walk(struct sample *sample);
+__verified_alone int ruby_walk(struct sample *sample)
+{
+	const struct abi_interpreter *ruby;
+	__u64 stack[3] = {}; /* address, words, innermost frame */
+	struct ruby_walk walk = {};
+	__u64 ec = 0;
+
+	if (!sample)
+		return 0;
+	ruby = find_interpreter(sample->ruby);
+	if (!ruby)
+		return 0;
+	sample->n_frames_before_ruby = sample->n_frames;
+	sample->hash_before_ruby = sample->hash;
+	sample->hash_before_last = sample->hash_before;
+	if (!(ruby->ruby.vm_addr ? find_listed_ec(sample, ruby, &ec)
+				 : find_own_ec(sample, ruby, &ec))) {
+		count(ABI_COUNTER_RUBY_NO_THREAD);
+		return 0;
+	}
+	if (ec == 0)
+		return 0;
+	if (bpf_probe_read_user(stack, sizeof(stack), (void *)(ec + RUBY_EC_STACK))) {
+		count(ABI_COUNTER_RUBY_UNREADABLE);
+		return 0;
+	}
+	walk.sample = sample;
+	walk.frame = stack[2];
+	walk.end = stack[0] + stack[1] * sizeof(__u64);
+	walk.frame_bytes = ruby->ruby.frame_bytes;
+	bpf_loop(RUBY_MAX_STEPS, add_ruby_frame, &walk, 0);
+	sample->header.more_flags |= ABI_SAMPLE_RUBY | ABI_SAMPLE_BYTE_CODE;
+	if (walk.is_whole)
+		return 0;
+	sample->header.more_flags |= ABI_SAMPLE_RUBY_CUT;
+	if (sample->header.cut == STACK_CUT_NONE && ruby_is_full(sample))
+		sample->header.cut = STACK_CUT_DEPTH;
+	return 0;
+}
+
+/* Removes what ruby_walk() has added, for unwind_user_again(). */
+static __always_inline void ruby_forget(struct sample *sample)
+{
+	if (!(sample->header.more_flags & ABI_SAMPLE_RUBY))
+		return;
+	sample->header.more_flags &= ~(ABI_SAMPLE_RUBY | ABI_SAMPLE_RUBY_CUT);
+	sample->n_frames = sample->n_frames_before_ruby;
+	sample->hash = sample->hash_before_ruby;
+	sample->hash_before = sample->hash_before_last;
+	sample->n_ruby_frames = 0;
+}
