@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Stacks of Ruby have the methods and blocks of the script, by name and line, between the functions in C that call them: of
+# known shares, in deep recursion, in blocks, fibers and threads. The shares are those that the script measures itself.
+#
+# To check another version: HEARTH_RUBY_ROOT=/path/to/chroot, the root folder of a system with ruby.
+. "$(dirname "$0")/function_nodes.sh"
+need_root
+need_tools curl jq
+
+root=${HEARTH_RUBY_ROOT:-}
+[ "$(uname -m)" = x86_64 ] || skip "needs x86-64"
+[ -e "$root/usr/bin/ruby" ] || skip "needs ruby"
+in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
+ruby=$(in_root readlink -f /usr/bin/ruby)
+case $(in_root ruby -e 'print RUBY_VERSION') in
+2.7.* | 3.1.* | 3.3.*) ;;
+*) skip "needs Ruby 2.7, 3.1 or 3.3, found $(in_root ruby --version)" ;;
+esac
+folder=$work/ruby
+script=$folder/ruby_stacks.rb
+mkdir -p "$root$folder"
+
+cp "$e2e_root/tests/workloads/ruby_stacks.rb" "$root$script"
+
+# A process has the name of the file that it executes, also if that is a symbolic link.
+start_script() {
+	ln -s "$ruby" "$root$folder/rb_$1"
+	local command=("$folder/rb_$1" "$script" "$1" "$folder/end_$1")
+	[ -z "$root" ] || command=(chroot "$root" "${command[@]}")
+	start_background "rb_$1" "${command[@]}"
+	pids[$1]=$background_pid
+}
+
+# expect_callers FILE NAME PATTERN: all callers of the function match.
+expect_callers() {
+	local status=0
+	callers_of "$1" "$2" >"$work/callers"
+	grep -vE "$3" "$work/callers" >"$work/wrong" || status=$?
+	[ $status -le 1 ] || fail "grep does not accept $3"
+	[ ! -s "$work/wrong" ] || fail "callers of $2 are not $3: $(head -n 3 "$work/wrong")"
+	[ -s "$work/callers" ] || fail "no function $2"
+}
+
+readonly FREQUENCY=997 LEAST_CPU_US=3000000
+
+start_server
+start_agent --on_cpu.frequency $FREQUENCY
+declare -A pids cpu_before
+for program in shares calls threads; do
+	start_script $program
+done
+is_named() {
+	query_profile "$1" "$(($(now_s) - 2))" "$(now_s)" >"$work/named.json"
+	labels_of "$work/named.json" | grep -F ' (ruby_stacks.rb:' >/dev/null &&
+		awk -v cut="$(percent_cut "$work/named.json")" 'BEGIN { exit cut > 0.5 }'
+}
+for program in rb_shares rb_calls rb_threads; do
+	expect_within 60s is_named $program
+done
+next_second
+from=$second
+for program in "${!pids[@]}"; do
+	cpu_before[$program]=$(cpu_time_us "${pids[$program]}")
+done
+expect_within 90s have_run
+next_second
+wait_for_coverage "$second"
+for program in "${!pids[@]}"; do
+	: >"$root$folder/end_$program"
+	expect_within 30s has_ended "${pids[$program]}"
+done
+for program in shares calls threads; do
+	fetch_profile "$work/$program.json" rb_$program "$from" $((second - 1))
+	expect_exact_sums "$work/$program.json"
+	expect_complete "$work/$program.json"
+done
+
+# measured PROGRAM PART: percent of the time that the script has measured for all of its parts.
+measured() {
+	awk -v part="$2" '{ all += $2 } $1 == part { own = $2 } END { printf "%.2f\n", 100 * own / all }' \
+		"$root$folder/end_$1.times"
+}
+
+# line_of TEXT: number of the only line of the script with this text.
+line_of() {
+	grep -cF -- "$1" "$root$script" | grep -qx 1 || fail "not one line of the script has '$1'"
+	grep -nF -- "$1" "$root$script" | cut -d: -f1
+}
+
+profile=$work/shares.json
+parts=0
+for function in sixty thirty ten; do
+	parts=$((parts + $(function_total "$profile" $function)))
+done
+expect_at_least "percent of <main>" "$(function_share "$profile" '<main>')" 99
+expect_at_least "percent of sixty, thirty and ten" "$(awk -v a=$parts -v t="$(total_of "$profile")" 'BEGIN { print 100 * a / t }')" 90
+for function in sixty:60 thirty:30 ten:10; do
+	expect_share "$profile" "${function%:*}" "${function#*:}" 2 $parts
+	expect_near "percent of ${function%:*} by the clock" "$(measured shares "${function%:*}")" "${function#*:}" 2
+	expect_callers "$profile" "${function%:*}" '^block in shares<measured<shares<<main><'
+done
+expect_label "$profile" "sixty (ruby_stacks.rb:$(line_of 'spin(600)'))"
+expect_label "$profile" "shares (ruby_stacks.rb:$(line_of 'measured(:thirty)'))"
+expect_label "$profile" "measured (ruby_stacks.rb:$(line_of 'result = yield'))"
+expect_label "$profile" "<main> (ruby_stacks.rb:$(line_of 'send($program)'))"
+# All lines of the loop of spin(), and of its neighbours none.
+labels_of "$profile" | grep -o 'spin (ruby_stacks.rb:[0-9]*)' | sort -u >"$work/lines"
+for text in 'while i < rounds' 'x = (x * 31' 'i += 1'; do
+	grep -qxF "spin (ruby_stacks.rb:$(line_of "$text"))" "$work/lines" || fail "no line of spin() with '$text'"
+done
+expect_at_most "lines of spin()" "$(wc -l <"$work/lines")" 6
+
+profile=$work/calls.json
+native='([^<]+<)*'
+in_calls='block in calls<measured<calls<<main><'
+expect_callers "$profile" descend "^(descend<){0,49}$in_calls"
+expect_callers "$profile" descend_in_blocks "^(block in descend_in_blocks<|descend_in_blocks<|$native)*$in_calls"
+expect_callers "$profile" 'block in descend_in_blocks' "^$native[^<]+<descend_in_blocks<"
+expect_callers "$profile" 'block in cheapest' "^${native}cheapest<$in_calls"
+expect_callers "$profile" tax "^block in by_price<${native}by_price<$in_calls"
+expect_callers "$profile" 'block in <class:Shop>' "^$native$in_calls"
+expect_callers "$profile" method_missing "^$native$in_calls"
+expect_callers "$profile" throws "^catches<$in_calls"
+expect_callers "$profile" 'rescue in catches' "^catches<$in_calls"
+expect_callers "$profile" 'block in short_blocks' "^${native}short_blocks<$in_calls"
+expect_callers "$profile" 'block in native' "^${native}native<$in_calls"
+expect_callers "$profile" calls '^<main><'
+# A fiber has a stack of its own.
+expect_callers "$profile" in_fiber '^block in resume<'
+expect_callers "$profile" 'block (2 levels) in numbers' "^${native}block in numbers<"
+for function in in_fiber 'block in numbers' '<main>'; do
+	callers_of "$profile" "$function" >"$work/callers"
+	! grep -E '(^|<)(calls|<main>)<' "$work/callers" || fail "$function has callers in another stack"
+done
+for pair in descend:50 descend_in_blocks:20; do
+	deepest=$(callers_of "$profile" spin | awk -F'<' -v name="${pair%:*}" \
+		'{ n = 0; for (i = 1; i <= NF; i++) n += $i == name; print n }' | sort -n | tail -n 1)
+	expect_equal "levels of ${pair%:*} below spin()" "$deepest" "${pair#*:}"
+done
+expect_label "$profile" "rescue in catches (ruby_stacks.rb:$(($(line_of 'rescue ArgumentError') + 1)))"
+labels_of "$profile" | grep -F 'rb_ary_sort' >/dev/null || fail "the function in C that native() calls has no name"
+
+# The parts have the shares that the script has measured with the clock of its thread. eval() has a file without a name, and
+# the block of consume() and resume() is not on the stack of their fibers.
+total=$(total_of "$profile")
+for part in descend descend_in_blocks cheapest by_price method_missing catches native short_blocks \
+	discount:'block in <class:Shop>' resume:in_fiber; do
+	expect_share "$profile" "${part#*:}" "$(measured calls "${part%%:*}")" 2 "$total"
+done
+
+profile=$work/threads.json
+for thread in first_thread second_thread; do
+	expect_callers "$profile" $thread '^block \(2 levels\) in threads<measured<block in threads<'
+	expect_at_least "percent of $thread()" "$(function_share "$profile" $thread)" 20
+done
+expect_at_least "percent of both threads" "$(function_share "$profile" 'block in threads')" 97
+
+expect_at_least "frames of Ruby" "$(agent_metric 'byte_code_frames_total{runtime="ruby"}')" 10000
+expect_equal "stacks without a thread" "$(agent_metric 'byte_code_stacks_lost_total{runtime="ruby",reason="no-thread"}')" 0
+expect_equal "unreadable frames" "$(agent_metric 'byte_code_stacks_lost_total{runtime="ruby",reason="unreadable"}')" 0
