@@ -82,6 +82,7 @@ struct left_frame {
 #define ruby_forget(sample)
 #define note_frame_start(sample)
 #define begin_interpreter_walk(sample, pc)
+#define begin_rest(sample)                   false
 #define walk_interpreter(sample, ret_ended)  false
 #define step_java(sample, mapped, ret_ended) false
 #define add_user_frame                       sample_add_frame
@@ -126,6 +127,13 @@ static __always_inline bool step_in_interpreter(struct sample *sample)
 						       : python_walk_step(sample);
 }
 
+/* Whether frames of byte code follow the last native frame. */
+static __always_inline bool begin_rest(struct sample *sample)
+{
+	return sample->walk.runtime == INTERPRETER_PHP && sample->header.cut == 0 &&
+	       php_rest_begin(&sample->walk);
+}
+
 static __always_inline bool is_full(const struct sample *sample)
 {
 	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
@@ -139,6 +147,10 @@ static __always_inline bool walk_interpreter(struct sample *sample, bool *ret_en
 {
 	if (sample->walk.state == INTERPRETER_WALK_NONE)
 		return false;
+	if (php_rest_ended(&sample->walk)) {
+		*ret_ended = true;
+		return true;
+	}
 	*ret_ended = is_full(sample) || !step_in_interpreter(sample);
 	if (*ret_ended)
 		cut(sample, STACK_CUT_DEPTH);
@@ -283,7 +295,7 @@ static __always_inline bool unwind_step(struct sample *sample)
 		begin_interpreter_walk(sample, pc);
 		add_builtin_function(sample, &left);
 	}
-	return step == STEP_END;
+	return step == STEP_END && !begin_rest(sample);
 }
 
 __hidden bool unwind_user_part(struct sample *sample)

@@ -8,8 +8,16 @@
  * outermost frame. Frames of internal functions, and those without a function, which PHP adds for
  * its own backtraces, are left out.
  *
- * The list is right in all instructions of the loop but some: a function that returns leaves the
- * list before its variables are freed. The register that has its frame then still shows it.
+ * A function that returns leaves the list before its variables are freed. In the loop itself, the
+ * register that has its frame then still shows it. There are two other cases, in which each call of
+ * the loop gets the frames of another call. The agent puts them right (agent/sample/loop_frames.h)
+ * by what is left at the end of the stack:
+ *
+ *   the function has left the list, and the loop has not returned yet: the outermost call of the
+ *   loop has no frames; its address is that of the loop, as if it had some
+ *
+ *   the function is in the list, and its call of the loop has not begun: the frames of the
+ *   outermost call follow the last native frame
  */
 
 #include "bpf/include/interpreter.bpf.h"
@@ -30,6 +38,9 @@ enum {
 /* The type of functions, the first byte. */
 #define PHP_USER_FUNCTION 2
 #define PHP_EVAL_CODE     4
+
+/* The name of functions, as a word. */
+#define PHP_FUNCTION_NAME 1
 
 /* zend_op */
 #define PHP_OPLINE_BYTES 32
@@ -149,8 +160,12 @@ static __always_inline bool add_php_frame(struct sample *sample,
 		lose_frames(sample, ABI_COUNTER_PHP_UNREADABLE);
 		return true;
 	}
-	if (!is_php_script(walk))
+	if (!is_php_script(walk)) {
+		/* A Fiber has its own native stack. The frame where it begins has no name. */
+		if (walk->state == INTERPRETER_WALK_REST && walk->words[PHP_FUNCTION_NAME] == 0)
+			walk->frame = 0;
 		return true;
+	}
 	walk->is_done = call_info & PHP_CALL_TOP;
 	/* The frame has the instruction that was stored last, the register the executed one. */
 	if (frame == php_register(sample, layout->frame_register) &&
@@ -159,6 +174,22 @@ static __always_inline bool add_php_frame(struct sample *sample,
 	if (is_php_opline(walk, layout, opline))
 		(void)bpf_probe_read_user(&line, sizeof(line), (void *)(opline + PHP_OPLINE_LINE));
 	return add_byte_code(sample, interpreter, FRAME_PHP, line & MAX_POSITION, function);
+}
+
+/* The last native frame was added. Returns whether frames of PHP are left. */
+static __always_inline bool php_rest_begin(struct interpreter_walk *walk)
+{
+	if (walk->is_lost || walk->frame == 0)
+		return false;
+	walk->state = INTERPRETER_WALK_REST;
+	walk->is_done = false;
+	return true;
+}
+
+static __always_inline bool php_rest_ended(const struct interpreter_walk *walk)
+{
+	return walk->state == INTERPRETER_WALK_REST &&
+	       (walk->is_done || walk->is_lost || walk->frame == 0);
 }
 
 /* Returns 0 if the record is full, else 1. The verifier checks this function once by itself. */
@@ -178,6 +209,8 @@ __verified_alone int php_walk_step(struct sample *sample)
 		find_current_frame(sample, interpreter);
 		return 1;
 	}
+	if (!walk->is_done && walk->frame == 0 && walk->n_frames > 0)
+		walk->loop.address = interpreter->loop[0].start;
 	if (walk->is_done || walk->frame == 0)
 		return end_walk(sample);
 	return add_php_frame(sample, interpreter);

@@ -31,6 +31,7 @@ enum interpreter_walk_state {
 	INTERPRETER_WALK_NONE,   /* native frames */
 	INTERPRETER_WALK_THREAD, /* looks for the state of the thread */
 	INTERPRETER_WALK_FRAMES, /* adds frames of byte code */
+	INTERPRETER_WALK_REST,   /* the same behind the last native frame */
 };
 
 /* The state of interpreter.bpf.h. Addresses are of the process. */

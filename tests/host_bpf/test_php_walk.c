@@ -27,6 +27,8 @@ enum {
 	SORT = 400,
 	MIDDLE = 500,
 	OUTER = 600,
+	FIBER = 700,
+	RESUMER = 800,
 };
 
 /* Words from the beginning of a frame to its function, and to its instructions. */
@@ -73,6 +75,7 @@ static void put_frame(struct php *php, size_t frame, uint8_t type, uint64_t prev
 	words[5] = (uint64_t)7 << 32 | call_info;
 	words[6] = previous;
 	function[0] = 0xabcd00 | type;
+	function[1] = at_word(900); /* its name */
 	function[php->layout->function_oplines / 8] = opline_of(frame, 0);
 	memcpy((uint8_t *)function + php->layout->function_n_oplines, &n_lines, sizeof(n_lines));
 	for (unsigned int i = 0; i < N_LINES; i++)
@@ -134,7 +137,19 @@ static void map_interpreter(struct php *php)
 
 static void set_up(struct php *php, uint32_t version)
 {
-	*php = (struct php){ .process = made_up_new(NULL, 0),
+	const struct abi_unwind_rule by_frame_pointer = {
+		.cfa = UNWIND_CFA_FP,
+		.cfa_offset = 16,
+		.fp = UNWIND_SAVED_CFA,
+		.fp_offset = -16,
+		.ra = UNWIND_SAVED_CFA,
+		.ra_offset = -8,
+	};
+	const struct abi_unwind_rule rules[] = {
+		by_frame_pointer, by_frame_pointer, by_frame_pointer, { .cfa = UNWIND_CFA_END }
+	};
+
+	*php = (struct php){ .process = made_up_new(rules, ARRAY_SIZE(rules)),
 			     .layout = &php_layout_of(version)->walk };
 	put_stack(php->process);
 	map_interpreter(php);
@@ -297,6 +312,34 @@ static void a_function_that_returns_is_found_by_its_register(void **state)
 	tear_down(&php);
 }
 
+/* The agent puts the frames right (agent/sample/loop_frames.h). */
+static void a_call_that_has_not_begun_leaves_frames_at_the_end(void **state)
+{
+	struct php php;
+	uint64_t *words;
+
+	(void)state;
+	set_up(&php, 0x0802);
+	words = php.process->words;
+	/* Function 1 is about to call the loop, which would execute this function. */
+	put_frame(&php, LEAF, USER, at_word(INNER), TOP);
+	expect_frames_of(&php, 1, LEAF, 0, 2, INNER, 0, 3, MIDDLE, OUTER);
+	/* A Fiber begins with an internal function without a name, and has no callers. */
+	put_frame(&php, LEAF, INTERNAL, at_word(INNER), 0);
+	words[OUTER + 6] = at_word(FIBER);
+	put_frame(&php, FIBER, INTERNAL, at_word(RESUMER), 0);
+	words[FIBER + FUNCTION + 1] = 0;
+	put_frame(&php, RESUMER, USER, 0, TOP);
+	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
+	/* The stack was cut. */
+	words[OUTER + 6] = at_word(RESUMER);
+	php.process->words[B_RECORD + 1] = 16;
+	host_unwind_x86(&php.process->input, &php.process->output);
+	assert_int_equal(php.process->output.header.cut, STACK_CUT_NO_MAPPING);
+	assert_int_equal(php.process->output.counters[ABI_COUNTER_PHP_FRAMES], 3);
+	tear_down(&php);
+}
+
 static void native_frames_remain_if_the_memory_cannot_be_read(void **state)
 {
 	struct php php;
@@ -340,6 +383,7 @@ int main(void)
 		cmocka_unit_test(the_register_has_the_line_that_is_executed),
 		cmocka_unit_test(an_instruction_of_another_function_has_no_line),
 		cmocka_unit_test(a_function_that_returns_is_found_by_its_register),
+		cmocka_unit_test(a_call_that_has_not_begun_leaves_frames_at_the_end),
 		cmocka_unit_test(native_frames_remain_if_the_memory_cannot_be_read),
 		cmocka_unit_test(cycles_end_with_a_counted_cut),
 	};
