@@ -44,6 +44,7 @@ start_agent --on_cpu.frequency $FREQUENCY --budget.memory 256MiB
 declare -A pids cpu_before
 start_script shares
 start_script calls
+start_script short
 start_script native
 
 is_named() {
@@ -52,7 +53,7 @@ is_named() {
 		awk -v cut="$(percent_cut "$work/named.json")" 'BEGIN { exit cut > 0.5 }'
 }
 
-for program in php_shares php_calls php_native; do
+for program in php_shares php_calls php_short php_native; do
 	expect_within 60s is_named $program
 done
 next_second
@@ -67,7 +68,7 @@ wait_for_coverage "$second"
 for program in "${!pids[@]}"; do
 	expect_within 30s has_ended "${pids[$program]}"
 done
-for program in shares calls native; do
+for program in shares calls short native; do
 	fetch_profile "$work/$program.json" php_$program "$from" $((second - 1))
 	expect_exact_sums "$work/$program.json"
 	expect_complete "$work/$program.json"
@@ -136,6 +137,15 @@ done
 for function in descend Shop::total consume Temporary::__destruct evaluates; do
 	expect_share "$profile" "$function" 20 4 "$parts"
 done
+
+# Samples between a function and its call of the loop are frequent here. {main} is executed by the outermost call.
+profile=$work/short.json
+for function in compare objects; do
+	expect_at_least "percent of $function()" "$(function_share "$profile" $function)" 5
+	expect_callers "$profile" $function "^($c<)?short<\\{main\\}<execute_ex<"
+done
+expect_callers "$profile" '{main}' "^execute_ex<zend_execute<"
+expect_at_least "percent of {main}" "$(function_share "$profile" '{main}')" 99.5
 
 profile=$work/native.json
 expect_label "$profile" "hashes (php_stacks.php:$(line_of 'return md5(')"')'

@@ -6,6 +6,7 @@
 #   shares   three functions that use 60, 30 and 10 % of the CPU time. At the end it prints the shares that getrusage() measured.
 #   calls    equal parts: 50 levels of recursion, methods, closures that usort() and array_map() call, generators, destructors,
 #            and code of eval(). At the beginning it prints each stack once as debug_backtrace() finds it.
+#   short    callbacks and generators that do almost nothing
 #   native   md5() in a function
 declare(strict_types=1);
 
@@ -177,6 +178,38 @@ function calls(): void
             destroys();
             evaluates();
             $traces = false;
+        }
+        clearstatcache();
+    }
+}
+
+function compare(array $a, array $b): int
+{
+    return $a[0] <=> $b[0];
+}
+
+function objects(int $n): Generator
+{
+    for ($i = 0; $i < $n; $i++) {
+        $object = new stdClass();
+        yield $object;
+    }
+}
+
+function short(): void
+{
+    global $end;
+    $pairs = [];
+    for ($i = 0; $i < 500; $i++) {
+        $pairs[] = [$i * 7919 % 1000, "text $i"];
+    }
+    while (!file_exists($end)) {
+        for ($i = 0; $i < 20; $i++) {
+            $sorted = $pairs;
+            usort($sorted, 'compare');
+            foreach (objects(3000) as $object) {
+                unset($object);
+            }
         }
         clearstatcache();
     }
