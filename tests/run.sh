@@ -18,7 +18,7 @@ build_sanitize=$root/build-sanitize
 export HEARTH_FUZZ_BUILD=$root/build-fuzz
 logs=$build/test-logs
 
-filter= kinds=lint,unit,sanitize,fuzz,kernels,e2e e2e_build=$build fuzz_seconds=5 list_only=
+filter= kinds=lint,unit,sanitize,fuzz,kernels,e2e e2e_build=$build fuzz_seconds=3 list_only=
 passed=0 failed=0 skipped=0
 failures=() skips=()
 
@@ -47,6 +47,9 @@ while [ $# -gt 0 ]; do
 	*) usage 2 >&2 ;;
 	esac
 done
+
+# begin_phase NAME: prints the time since the start, so that the output shows which part of a run takes long.
+begin_phase() { [ -n "$list_only" ] || printf -- '---- %s: begins after %s s\n' "$1" $SECONDS; }
 
 wants() { [[ ,$kinds, == *",$1,"* ]]; }
 is_selected() { [ -z "$filter" ] || [[ $1 =~ $filter ]]; }
@@ -189,7 +192,7 @@ finish() {
 			printf '  %s   (%s)\n' "$line" "$(log_of "${line%%: *}")"
 		done
 	fi
-	printf '\n%d passed, %d failed, %d skipped\n' $passed $failed $skipped
+	printf '\n%d s\n%d passed, %d failed, %d skipped\n' $SECONDS $passed $failed $skipped
 	[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
 	exit
 }
@@ -372,10 +375,12 @@ if [ -z "$list_only" ]; then
 fi
 
 # All tests use the release build. It includes the workloads, and the generated headers that lint needs.
+begin_phase build
 build_tree release "$build" all -DHEARTH_TESTS=ON || finish
 if wants kernels; then begin_kernels; fi
-if wants lint; then run_lint; fi
-if wants unit; then run_unit_tests unit "$build"; fi
+if wants lint; then begin_phase lint && run_lint; fi
+if wants unit; then begin_phase unit && run_unit_tests unit "$build"; fi
+begin_phase "sanitize and fuzz"
 if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
 	# An end-to-end test runs this server. BPF programs and workloads are the same with sanitizers.
 	targets="unit_tests hearth-symbolizer"
@@ -388,12 +393,16 @@ if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
 fi
 if wants fuzz && build_tree fuzz "$HEARTH_FUZZ_BUILD" fuzz --preset fuzz; then begin_fuzz; fi
 export HEARTH_BUILD_SANITIZE=$build_sanitize
+begin_phase "end-to-end tests beside others"
 if wants e2e; then begin_e2e_beside_others; fi
 report_all
+begin_phase kernels
 finish_kernels
 if wants kernels; then run_kernels_test; fi
 if wants e2e; then
+	begin_phase "end-to-end tests on one CPU each"
 	run_e2e_by_cpu
+	begin_phase "end-to-end tests alone"
 	run_e2e_alone
 fi
 finish

@@ -34,6 +34,10 @@ function(hearth_unit_test name)
 		OUTPUT_NAME ${output_name}
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${folder}/${sub_folder})
 	target_link_libraries(${target} PRIVATE ${test_LIBS} PkgConfig::CMOCKA)
+	if(folder MATCHES "^unit/")
+		# Compiling the tests takes longer than running them.
+		target_compile_options(${target} PRIVATE -O0)
+	endif()
 	if(HEARTH_HAS_GOLD AND folder MATCHES "^unit/")
 		target_link_options(${target} PRIVATE -fuse-ld=gold)
 	endif()
