@@ -16,7 +16,7 @@
  * the file.
  *
  * Each function and location is converted once for each foreign profile, when a sample refers to
- * it. A request may have many profiles that share the tables, so the number of conversions is bounded.
+ * it. A request may have many profiles that share the tables, so conversions are bounded.
  */
 
 #include "symbolizer/import/otlp_request.h"

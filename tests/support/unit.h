@@ -10,7 +10,7 @@
  *           const char *folder = *state;
  *           ...
  *   }
- *   cmocka_unit_test_setup_teardown(a_sentence, temp_folder_setup, temp_folder_teardown)
+ *   in_folder(a_sentence), in the list of tests
  */
 
 #include <setjmp.h>
@@ -79,6 +79,10 @@ static inline int temp_folder_teardown(void **state)
 	free(path);
 	return r;
 }
+
+/* A test whose state is the path of an empty folder. */
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 /* Returns @folder/@name, to be freed. */
 static inline char *path_in(const char *folder, const char *name)

@@ -202,9 +202,6 @@ static void the_token_is_the_first_line_of_its_file(void **state)
 	assert_errno(agent_config_finish(&config, message), -EINVAL);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

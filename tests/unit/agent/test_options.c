@@ -251,9 +251,6 @@ static void the_default_file_is_valid_when_all_keys_are_uncommented(void **state
 	}
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

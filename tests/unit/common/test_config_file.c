@@ -141,18 +141,12 @@ static void missing_and_unreadable_files_give_different_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(keys_may_be_nested_or_dotted, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_file_without_keys_keeps_the_defaults,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(lists_may_be_empty_or_one_text, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(errors_have_a_line_and_a_column, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(invalid_yaml_is_refused_with_its_position,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(missing_and_unreadable_files_give_different_errors,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(keys_may_be_nested_or_dotted),
+		in_folder(a_file_without_keys_keeps_the_defaults),
+		in_folder(lists_may_be_empty_or_one_text),
+		in_folder(errors_have_a_line_and_a_column),
+		in_folder(invalid_yaml_is_refused_with_its_position),
+		in_folder(missing_and_unreadable_files_give_different_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

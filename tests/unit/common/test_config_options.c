@@ -240,9 +240,7 @@ static void an_answer_that_cannot_be_written_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			flags_override_the_environment_which_overrides_the_file, temp_folder_setup,
-			temp_folder_teardown),
+		in_folder(flags_override_the_environment_which_overrides_the_file),
 		cmocka_unit_test(a_missing_file_is_an_error_only_if_it_was_named),
 		cmocka_unit_test(an_option_of_the_program_can_set_keys),
 		cmocka_unit_test(the_first_requested_answer_is_written),

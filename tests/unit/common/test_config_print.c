@@ -187,14 +187,10 @@ static void a_full_buffer_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_printed_configuration_loads_as_the_same_configuration, temp_folder_setup,
-			temp_folder_teardown),
+		in_folder(a_printed_configuration_loads_as_the_same_configuration),
 		cmocka_unit_test(flags_and_variables_accept_each_printed_value),
 		cmocka_unit_test(the_configuration_is_printed_in_the_order_of_the_table),
-		cmocka_unit_test_setup_teardown(
-			the_default_file_gives_the_defaults_commented_or_not, temp_folder_setup,
-			temp_folder_teardown),
+		in_folder(the_default_file_gives_the_defaults_commented_or_not),
 		cmocka_unit_test(the_markdown_table_has_a_row_per_key),
 		cmocka_unit_test(a_full_buffer_is_reported),
 	};

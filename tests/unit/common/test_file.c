@@ -153,26 +153,16 @@ static void folders_are_created_with_their_parents(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(files_of_all_sizes_are_read_completely,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_file_beyond_the_ceiling_is_refused_and_appends_nothing, temp_folder_setup,
-			temp_folder_teardown),
+		in_folder(files_of_all_sizes_are_read_completely),
+		in_folder(a_file_beyond_the_ceiling_is_refused_and_appends_nothing),
 		cmocka_unit_test(files_in_proc_are_read),
-		cmocka_unit_test_setup_teardown(an_open_error_is_returned, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_path_may_be_relative_to_a_folder,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_read_past_the_end_returns_enodata,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(an_open_error_is_returned),
+		in_folder(a_path_may_be_relative_to_a_folder),
+		in_folder(a_read_past_the_end_returns_enodata),
 		cmocka_unit_test(a_large_write_to_a_pipe_is_complete),
-		cmocka_unit_test_setup_teardown(
-			replacing_leaves_the_new_content_and_no_temporary_file, temp_folder_setup,
-			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_failed_replacement_leaves_no_temporary_file,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(folders_are_created_with_their_parents,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(replacing_leaves_the_new_content_and_no_temporary_file),
+		in_folder(a_failed_replacement_leaves_no_temporary_file),
+		in_folder(folders_are_created_with_their_parents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,9 +24,6 @@ static void what_is_no_folder_has_no_lock(void **state)
 	assert_errno(folder_lock(file), -ENOTDIR);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -169,21 +169,13 @@ static void levels_have_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lines_begin_with_their_level, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(levels_above_the_chosen_one_are_silent,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(
-			errors_of_either_sign_are_printed_and_returned_negative, temp_folder_setup,
-			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(control_characters_cannot_forge_a_line,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(an_overlong_message_is_cut_with_a_mark,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(the_journal_gets_the_level_as_a_prefix,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(lines_of_several_threads_do_not_mix,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(lines_begin_with_their_level),
+		in_folder(levels_above_the_chosen_one_are_silent),
+		in_folder(errors_of_either_sign_are_printed_and_returned_negative),
+		in_folder(control_characters_cannot_forge_a_line),
+		in_folder(an_overlong_message_is_cut_with_a_mark),
+		in_folder(the_journal_gets_the_level_as_a_prefix),
+		in_folder(lines_of_several_threads_do_not_mix),
 		cmocka_unit_test(levels_have_names),
 	};
 

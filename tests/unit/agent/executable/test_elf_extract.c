@@ -254,9 +254,6 @@ static void overlapping_sections_do_not_enlarge_the_extract(void **state)
 	assert_errno(elf_extract_write(fd, EXTRACT_DEBUG, out_fd), -EBADMSG);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -521,9 +521,6 @@ static void a_later_mapping_at_the_same_address_is_rejected(void **state)
 	assert_int_equal(munmap(memory, 4096), 0);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -98,9 +98,6 @@ static void a_missing_file_is_an_error(void **state)
 	assert_errno(kallsyms_open("/nonexistent", &kallsyms), -ENOENT);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

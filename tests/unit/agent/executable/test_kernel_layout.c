@@ -336,9 +336,6 @@ static void trampolines_and_bpf_programs_are_named(void **state)
 	assert_string_equal(kernel_code_find(&code, address + 1), expected);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

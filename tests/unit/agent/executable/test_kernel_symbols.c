@@ -215,9 +215,6 @@ static void the_running_kernels_file_has_the_symbols_of_kallsyms(void **state)
 	kernel_layout_release(&layout);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

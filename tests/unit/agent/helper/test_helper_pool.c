@@ -10,7 +10,7 @@
 #include "agent/helper/helper_pool.h"
 #include "agent/helper/protocol.h"
 #include "common/clock.h"
-#include "tests/support/unit.h"
+#include "tests/support/nursery_group.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 struct outcome {
@@ -19,8 +19,6 @@ struct outcome {
 	struct parser_identity identity;
 	size_t size;
 };
-
-static struct nursery *nursery;
 
 static struct helper_pool *new_pool(unsigned int n_parsers)
 {
@@ -193,12 +191,6 @@ int main(void)
 		cmocka_unit_test(after_a_malformed_request_the_parser_is_replaced),
 		cmocka_unit_test(freeing_the_pool_drops_unfinished_jobs),
 	};
-	char *arguments[] = { (char[]){ "test" }, NULL };
-	int status;
 
-	if (nursery_start(1, arguments, &nursery) < 0)
-		return 1;
-	status = cmocka_run_group_tests(tests, NULL, NULL);
-	nursery = nursery_free(nursery);
-	return status;
+	return cmocka_run_group_tests(tests, start_nursery, end_nursery);
 }

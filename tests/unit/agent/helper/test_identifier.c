@@ -13,10 +13,8 @@
 #include "agent/executable/executable_file.h"
 #include "agent/helper/identifier.h"
 #include "common/clock.h"
-#include "tests/support/unit.h"
+#include "tests/support/nursery_group.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
-
-static struct nursery *nursery;
 
 struct fixture {
 	struct executable_cache *cache;
@@ -341,12 +339,6 @@ int main(void)
 		in_fixture(all_callers_with_the_number_get_the_result),
 		in_fixture(files_are_found_later_if_a_finder_hung),
 	};
-	char *arguments[] = { (char[]){ "test" }, NULL };
-	int status;
 
-	if (nursery_start(1, arguments, &nursery) < 0)
-		return 1;
-	status = cmocka_run_group_tests(tests, NULL, NULL);
-	nursery = nursery_free(nursery);
-	return status;
+	return cmocka_run_group_tests(tests, start_nursery, end_nursery);
 }

@@ -8,10 +8,8 @@
 
 #include "agent/helper/process_facts.h"
 #include "agent/helper/protocol.h"
-#include "tests/support/unit.h"
+#include "tests/support/nursery_group.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
-
-static struct nursery *nursery;
 
 /* Returns a report that was ordered after this call began. */
 static struct nursery_usage fresh_usage(void)
@@ -179,12 +177,6 @@ int main(void)
 		cmocka_unit_test(a_kill_order_that_cannot_be_sent_is_sent_later),
 		cmocka_unit_test(a_process_is_identified_by_its_start_time),
 	};
-	char *arguments[] = { (char[]){ "test" }, NULL };
-	int status;
 
-	if (nursery_start(1, arguments, &nursery) < 0)
-		return 1;
-	status = cmocka_run_group_tests(tests, NULL, NULL);
-	nursery = nursery_free(nursery);
-	return status;
+	return cmocka_run_group_tests(tests, start_nursery, end_nursery);
 }

@@ -9,13 +9,11 @@
 #include <sys/wait.h>
 
 #include "common/clock.h"
-#include "tests/support/unit.h"
+#include "tests/support/nursery_group.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 #define PAGE_BYTES ((size_t)4096)
 #define N_PAGES    8
-
-static struct nursery *nursery;
 
 static struct helper_pool *new_pool(void)
 {
@@ -204,12 +202,6 @@ int main(void)
 		cmocka_unit_test(a_process_whose_pages_are_not_loaded_in_time_is_avoided),
 		cmocka_unit_test(a_new_process_with_the_pid_of_an_avoided_one_is_touched),
 	};
-	char *arguments[] = { (char[]){ "test" }, NULL };
-	int status;
 
-	if (nursery_start(1, arguments, &nursery) < 0)
-		return 1;
-	status = cmocka_run_group_tests(tests, NULL, NULL);
-	nursery = nursery_free(nursery);
-	return status;
+	return cmocka_run_group_tests(tests, start_nursery, end_nursery);
 }

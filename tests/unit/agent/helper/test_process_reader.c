@@ -11,14 +11,12 @@
 
 #include "agent/helper/protocol.h"
 #include "common/clock.h"
-#include "tests/support/unit.h"
+#include "tests/support/nursery_group.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 /* Only a stopped helper takes this long. */
 #define LONG_NS  (600 * NSEC_PER_SEC)
 #define SHORT_NS (20 * NSEC_PER_MSEC)
-
-static struct nursery *nursery;
 
 static struct process_reader *new_reader(uint64_t timeout_ns)
 {
@@ -177,12 +175,6 @@ int main(void)
 		cmocka_unit_test(a_reader_that_died_is_replaced),
 		cmocka_unit_test(an_unused_helper_ends),
 	};
-	char *arguments[] = { (char[]){ "test" }, NULL };
-	int status;
 
-	if (nursery_start(1, arguments, &nursery) < 0)
-		return 1;
-	status = cmocka_run_group_tests(tests, NULL, NULL);
-	nursery = nursery_free(nursery);
-	return status;
+	return cmocka_run_group_tests(tests, start_nursery, end_nursery);
 }

@@ -314,9 +314,6 @@ static void incomplete_and_foreign_files_are_not_batches(void **state)
 	assert_int_equal(count_files(*state), ARRAY_SIZE(names));
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -311,9 +311,6 @@ static void without_a_rate_nothing_is_uploaded(void **state)
 	free_server(server);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

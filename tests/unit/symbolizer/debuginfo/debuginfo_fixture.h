@@ -169,6 +169,3 @@ static inline size_t count_leftovers(const char *folder)
 	(void)closedir(dir);
 	return count;
 }
-
-#define IN_FOLDER(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)

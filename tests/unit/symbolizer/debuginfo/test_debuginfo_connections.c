@@ -105,10 +105,10 @@ static void a_thread_that_waits_for_the_writer_gets_it_next(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(a_list_does_not_take_the_lock_of_short_lookups),
-		IN_FOLDER(the_space_of_a_removed_file_is_returned_in_steps),
-		IN_FOLDER(the_wal_is_bounded),
-		IN_FOLDER(a_thread_that_waits_for_the_writer_gets_it_next),
+		in_folder(a_list_does_not_take_the_lock_of_short_lookups),
+		in_folder(the_space_of_a_removed_file_is_returned_in_steps),
+		in_folder(the_wal_is_bounded),
+		in_folder(a_thread_that_waits_for_the_writer_gets_it_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,14 +208,14 @@ static void a_second_server_cannot_open_the_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(an_interrupted_upload_is_removed),
-		IN_FOLDER(incomplete_content_is_not_found_and_is_removed),
-		IN_FOLDER(a_damaged_file_is_an_error_and_can_be_uploaded_again),
-		IN_FOLDER(a_lookup_error_after_the_commit_does_not_undo_it),
-		IN_FOLDER(on_a_full_disk_uploads_fail_and_stored_files_are_kept),
-		IN_FOLDER(uploads_reserve_their_announced_size),
+		in_folder(an_interrupted_upload_is_removed),
+		in_folder(incomplete_content_is_not_found_and_is_removed),
+		in_folder(a_damaged_file_is_an_error_and_can_be_uploaded_again),
+		in_folder(a_lookup_error_after_the_commit_does_not_undo_it),
+		in_folder(on_a_full_disk_uploads_fail_and_stored_files_are_kept),
+		in_folder(uploads_reserve_their_announced_size),
 		cmocka_unit_test(uploads_leave_free_space_to_samples),
-		IN_FOLDER(a_second_server_cannot_open_the_folder),
+		in_folder(a_second_server_cannot_open_the_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,13 +277,13 @@ static void a_source_is_replaced_by_a_different_one_of_the_same_origin(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(each_kind_has_its_best_file),
-		IN_FOLDER(a_part_has_its_bytes_at_their_offsets_and_holes_elsewhere),
-		IN_FOLDER(the_frames_decompress_to_the_file),
-		IN_FOLDER(a_section_is_read_from_the_file_with_its_bytes),
-		IN_FOLDER(a_section_too_large_for_memory_is_read_to_disk),
-		IN_FOLDER(sources_are_found_by_raw_and_canonical_path),
-		IN_FOLDER(a_source_is_replaced_by_a_different_one_of_the_same_origin),
+		in_folder(each_kind_has_its_best_file),
+		in_folder(a_part_has_its_bytes_at_their_offsets_and_holes_elsewhere),
+		in_folder(the_frames_decompress_to_the_file),
+		in_folder(a_section_is_read_from_the_file_with_its_bytes),
+		in_folder(a_section_too_large_for_memory_is_read_to_disk),
+		in_folder(sources_are_found_by_raw_and_canonical_path),
+		in_folder(a_source_is_replaced_by_a_different_one_of_the_same_origin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

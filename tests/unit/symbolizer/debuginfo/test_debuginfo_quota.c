@@ -324,15 +324,15 @@ static void sources_of_an_identity_are_one_entry_of_the_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(files_that_can_be_fetched_again_are_evicted_first),
-		IN_FOLDER(an_agents_file_never_evicts_one_of_a_pipeline),
-		IN_FOLDER(a_file_that_is_being_read_is_not_evicted),
-		IN_FOLDER(equal_content_is_stored_once_until_its_last_file_is_removed),
-		IN_FOLDER(a_check_finds_and_removes_damaged_files),
-		IN_FOLDER(a_database_of_format_1_is_converted),
-		IN_FOLDER(a_database_of_format_2_keeps_the_richness_of_files),
-		IN_FOLDER(the_first_and_the_last_use_are_recorded),
-		IN_FOLDER(sources_of_an_identity_are_one_entry_of_the_list),
+		in_folder(files_that_can_be_fetched_again_are_evicted_first),
+		in_folder(an_agents_file_never_evicts_one_of_a_pipeline),
+		in_folder(a_file_that_is_being_read_is_not_evicted),
+		in_folder(equal_content_is_stored_once_until_its_last_file_is_removed),
+		in_folder(a_check_finds_and_removes_damaged_files),
+		in_folder(a_database_of_format_1_is_converted),
+		in_folder(a_database_of_format_2_keeps_the_richness_of_files),
+		in_folder(the_first_and_the_last_use_are_recorded),
+		in_folder(sources_of_an_identity_are_one_entry_of_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

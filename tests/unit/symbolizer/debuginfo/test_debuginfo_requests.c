@@ -208,9 +208,6 @@ static void a_full_table_is_walked_at_most_every_ten_seconds(void **state)
 	assert_int_equal(debuginfo_want(store, &new_one, agent), 1);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

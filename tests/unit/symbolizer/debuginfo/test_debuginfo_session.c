@@ -236,12 +236,12 @@ static void only_generated_names_reach_the_file_system(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(pieces_from_before_and_after_a_restart_make_one_file),
-		IN_FOLDER(bytes_with_another_hash_are_refused_and_removed),
-		IN_FOLDER(a_session_takes_one_piece_at_a_time_and_at_most_its_size),
-		IN_FOLDER(a_first_piece_that_is_no_elf_file_is_refused_at_once),
-		IN_FOLDER(a_session_without_pieces_is_removed_after_a_day),
-		IN_FOLDER(only_generated_names_reach_the_file_system),
+		in_folder(pieces_from_before_and_after_a_restart_make_one_file),
+		in_folder(bytes_with_another_hash_are_refused_and_removed),
+		in_folder(a_session_takes_one_piece_at_a_time_and_at_most_its_size),
+		in_folder(a_first_piece_that_is_no_elf_file_is_refused_at_once),
+		in_folder(a_session_without_pieces_is_removed_after_a_day),
+		in_folder(only_generated_names_reach_the_file_system),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,12 +116,9 @@ static void a_refusal_of_split_dwarf_names_the_stored_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(split_dwarf_is_a_file_of_kind_split_only,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(the_last_split_dwarf_of_the_best_origin_is_kept,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_refusal_of_split_dwarf_names_the_stored_file,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(split_dwarf_is_a_file_of_kind_split_only),
+		in_folder(the_last_split_dwarf_of_the_best_origin_is_kept),
+		in_folder(a_refusal_of_split_dwarf_names_the_stored_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -465,19 +465,19 @@ static void reading_updates_the_last_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(uploaded_files_are_read_back),
-		IN_FOLDER(a_system_binary_is_accepted),
-		IN_FOLDER(content_of_many_chunks_survives_a_restart),
-		IN_FOLDER(files_of_other_identities_or_formats_are_refused),
-		IN_FOLDER(wrong_first_bytes_are_refused_at_once),
-		IN_FOLDER(a_truncated_file_is_refused),
-		IN_FOLDER(a_text_identity_is_checked_if_the_file_has_text),
-		IN_FOLDER(better_files_replace_poorer_ones_and_not_vice_versa),
-		IN_FOLDER(tables_within_an_executable_rank_below_symbols),
-		IN_FOLDER(code_without_names_is_accepted_from_a_pipeline_only),
-		IN_FOLDER(small_files_expand_in_memory_and_large_ones_on_disk),
-		IN_FOLDER(a_removed_file_is_not_found_and_its_id_is_not_used_again),
-		IN_FOLDER(reading_updates_the_last_use),
+		in_folder(uploaded_files_are_read_back),
+		in_folder(a_system_binary_is_accepted),
+		in_folder(content_of_many_chunks_survives_a_restart),
+		in_folder(files_of_other_identities_or_formats_are_refused),
+		in_folder(wrong_first_bytes_are_refused_at_once),
+		in_folder(a_truncated_file_is_refused),
+		in_folder(a_text_identity_is_checked_if_the_file_has_text),
+		in_folder(better_files_replace_poorer_ones_and_not_vice_versa),
+		in_folder(tables_within_an_executable_rank_below_symbols),
+		in_folder(code_without_names_is_accepted_from_a_pipeline_only),
+		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
+		in_folder(a_removed_file_is_not_found_and_its_id_is_not_used_again),
+		in_folder(reading_updates_the_last_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

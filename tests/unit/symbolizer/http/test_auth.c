@@ -218,10 +218,8 @@ int main(void)
 		cmocka_unit_test(a_new_secret_is_random_and_has_the_returned_hash),
 		cmocka_unit_test(names_of_tokens_have_only_letters_digits_and_some_marks),
 		cmocka_unit_test(without_tokens_every_caller_has_all_scopes),
-		cmocka_unit_test_setup_teardown(with_tokens_the_header_must_have_a_known_one,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(an_invalid_file_does_not_replace_the_tokens,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(with_tokens_the_header_must_have_a_known_one),
+		in_folder(an_invalid_file_does_not_replace_the_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

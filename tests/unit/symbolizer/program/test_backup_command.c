@@ -59,9 +59,6 @@ static void an_interrupted_backup_is_not_overwritten(void **state)
 	assert_non_null(strstr(message, "interrupted"));
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

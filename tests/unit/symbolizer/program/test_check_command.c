@@ -139,9 +139,6 @@ static void a_folder_that_cannot_be_checked_is_refused_with_a_remedy(void **stat
 	assert_int_equal(faults_in(used), 0);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -35,8 +35,7 @@ static void the_smallest_limit_of_the_cgroups_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_smallest_limit_of_the_cgroups_counts,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(the_smallest_limit_of_the_cgroups_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

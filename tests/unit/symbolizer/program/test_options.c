@@ -179,9 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_flags_all_keys_have_defaults),
 		cmocka_unit_test(a_backup_is_a_run_with_the_configured_folder),
-		cmocka_unit_test_setup_teardown(
-			a_flag_overrides_the_environment_which_overrides_the_file,
-			temp_folder_setup, temp_folder_teardown),
+		in_folder(a_flag_overrides_the_environment_which_overrides_the_file),
 		cmocka_unit_test(the_last_of_port_and_listen_is_used),
 		cmocka_unit_test(errors_name_the_flag_or_key),
 		cmocka_unit_test(answers_are_printed_instead_of_a_run),

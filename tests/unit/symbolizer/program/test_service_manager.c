@@ -63,11 +63,9 @@ static void a_missing_socket_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_state_reaches_the_managers_socket,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(a_state_reaches_the_managers_socket),
 		cmocka_unit_test(without_a_manager_nothing_happens),
-		cmocka_unit_test_setup_teardown(a_missing_socket_is_an_error, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(a_missing_socket_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

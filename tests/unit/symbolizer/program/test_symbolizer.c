@@ -221,17 +221,14 @@ static void a_changed_file_is_loaded_unless_it_has_a_mistake(void **state)
 	bytes_release(&body);
 }
 
-#define FOLDER_TEST(name)                                                                          \
-	cmocka_unit_test_setup_teardown(name, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FOLDER_TEST(a_new_server_is_ready_and_makes_its_folder),
-		FOLDER_TEST(a_second_server_on_the_same_data_is_refused),
-		FOLDER_TEST(a_failed_start_has_one_message_with_the_remedy),
-		FOLDER_TEST(a_reload_applies_the_new_tokens),
-		FOLDER_TEST(a_changed_file_is_loaded_unless_it_has_a_mistake),
+		in_folder(a_new_server_is_ready_and_makes_its_folder),
+		in_folder(a_second_server_on_the_same_data_is_refused),
+		in_folder(a_failed_start_has_one_message_with_the_remedy),
+		in_folder(a_reload_applies_the_new_tokens),
+		in_folder(a_changed_file_is_loaded_unless_it_has_a_mistake),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -247,21 +247,18 @@ static void concurrent_programs_lose_no_entry(void **state)
 	assert_int_equal(count_in(path), PROGRAMS * ENTRIES);
 }
 
-#define WITH_FOLDER(test)                                                                          \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_missing_file_is_created_for_its_owner_only),
-		WITH_FOLDER(the_entry_follows_the_unchanged_text),
-		WITH_FOLDER(a_file_in_another_form_is_refused_and_unchanged),
-		WITH_FOLDER(the_message_for_a_missing_folder_has_the_remedy),
-		WITH_FOLDER(owner_mode_and_symbolic_link_are_kept),
-		WITH_FOLDER(other_than_regular_files_are_refused_and_unchanged),
-		WITH_FOLDER(the_wait_for_a_locked_folder_is_limited),
-		WITH_FOLDER(the_message_for_a_file_that_would_be_too_large_names_it),
-		WITH_FOLDER(concurrent_programs_lose_no_entry),
+		in_folder(a_missing_file_is_created_for_its_owner_only),
+		in_folder(the_entry_follows_the_unchanged_text),
+		in_folder(a_file_in_another_form_is_refused_and_unchanged),
+		in_folder(the_message_for_a_missing_folder_has_the_remedy),
+		in_folder(owner_mode_and_symbolic_link_are_kept),
+		in_folder(other_than_regular_files_are_refused_and_unchanged),
+		in_folder(the_wait_for_a_locked_folder_is_limited),
+		in_folder(the_message_for_a_file_that_would_be_too_large_names_it),
+		in_folder(concurrent_programs_lose_no_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

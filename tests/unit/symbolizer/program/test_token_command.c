@@ -129,11 +129,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(printed_entries_can_be_pasted_into_one_file),
-		cmocka_unit_test_setup_teardown(with_a_file_only_the_token_is_printed,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(with_a_file_only_the_token_is_printed),
 		cmocka_unit_test(errors_name_the_flag),
-		cmocka_unit_test_setup_teardown(a_token_that_cannot_be_written_is_an_error,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(a_token_that_cannot_be_written_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

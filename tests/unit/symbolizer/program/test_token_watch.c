@@ -103,17 +103,14 @@ static void a_missing_file_is_loaded_when_it_is_created(void **state)
 	assert_true(token_watch_changed(&watch));
 }
 
-#define WITH_FOLDER(test)                                                                          \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_change_is_reported_until_the_file_is_loaded),
-		WITH_FOLDER(replacing_a_symbolic_link_is_a_change),
-		WITH_FOLDER(an_invalid_file_is_loaded_again_only_after_a_change),
-		WITH_FOLDER(an_unreadable_file_is_loaded_again),
-		WITH_FOLDER(a_missing_file_is_loaded_when_it_is_created),
+		in_folder(a_change_is_reported_until_the_file_is_loaded),
+		in_folder(replacing_a_symbolic_link_is_a_change),
+		in_folder(an_invalid_file_is_loaded_again_only_after_a_change),
+		in_folder(an_unreadable_file_is_loaded_again),
+		in_folder(a_missing_file_is_loaded_when_it_is_created),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,9 +57,6 @@ static void a_file_that_is_missing_or_no_database_is_an_error(void **state)
 	assert_errno(sqlite_snapshot_open(other, &snapshot), -EUCLEAN);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

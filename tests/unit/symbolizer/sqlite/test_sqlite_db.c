@@ -196,19 +196,16 @@ static void without_a_bound_the_wal_holds_all_commits(void **state)
 		    (off_t)N_COMMITS * COMMIT_BYTES);
 }
 
-#define test_in_folder(test)                                                                       \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test_in_folder(values_are_read_back_as_they_were_bound),
-		test_in_folder(an_empty_blob_is_not_null),
-		test_in_folder(a_row_that_exists_is_eexist),
-		test_in_folder(a_file_that_is_no_database_is_euclean),
-		test_in_folder(a_rollback_undoes_the_open_transaction_only),
-		test_in_folder(the_wal_is_bounded_while_one_reader_always_reads),
-		test_in_folder(without_a_bound_the_wal_holds_all_commits),
+		in_folder(values_are_read_back_as_they_were_bound),
+		in_folder(an_empty_blob_is_not_null),
+		in_folder(a_row_that_exists_is_eexist),
+		in_folder(a_file_that_is_no_database_is_euclean),
+		in_folder(a_rollback_undoes_the_open_transaction_only),
+		in_folder(the_wal_is_bounded_while_one_reader_always_reads),
+		in_folder(without_a_bound_the_wal_holds_all_commits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

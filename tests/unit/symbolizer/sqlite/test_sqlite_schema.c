@@ -85,16 +85,13 @@ static void a_failed_conversion_leaves_the_file_unchanged(void **state)
 	assert_int_equal(call.found, 1);
 }
 
-#define test_in_folder(test)                                                                       \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test_in_folder(tables_are_made_once),
-		test_in_folder(an_older_format_is_converted),
-		test_in_folder(other_formats_are_refused),
-		test_in_folder(a_failed_conversion_leaves_the_file_unchanged),
+		in_folder(tables_are_made_once),
+		in_folder(an_older_format_is_converted),
+		in_folder(other_formats_are_refused),
+		in_folder(a_failed_conversion_leaves_the_file_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,8 +178,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_map_older_than_the_process_is_refused, remove_map),
 		cmocka_unit_test(the_map_of_a_process_that_has_ended_is_opened),
 		cmocka_unit_test(jitdumps_are_known_by_their_name),
-		cmocka_unit_test_setup_teardown(a_mapped_jitdump_is_opened, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(a_mapped_jitdump_is_opened),
 	};
 
 	(void)snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());

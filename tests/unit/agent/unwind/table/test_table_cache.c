@@ -352,17 +352,15 @@ static void files_that_differ_in_their_frames_have_different_keys_under_one_buil
 
 int main(void)
 {
-#define WITH_FOLDER(test)                                                                          \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 	static const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_later_run_finds_the_same_table),
-		WITH_FOLDER(a_file_cut_at_any_length_is_removed_and_can_be_stored_again),
-		WITH_FOLDER(unfinished_files_of_an_earlier_run_are_removed),
-		WITH_FOLDER(the_least_recently_used_are_removed_first_also_after_a_restart),
-		WITH_FOLDER(a_table_larger_than_the_bound_is_not_stored_and_removes_nothing),
-		WITH_FOLDER(tables_of_another_maker_are_removed_and_foreign_files_are_not),
-		WITH_FOLDER(the_folder_belongs_to_one_process_and_user),
-		WITH_FOLDER(a_full_disk_is_an_error_and_keeps_the_stored_tables),
+		in_folder(a_later_run_finds_the_same_table),
+		in_folder(a_file_cut_at_any_length_is_removed_and_can_be_stored_again),
+		in_folder(unfinished_files_of_an_earlier_run_are_removed),
+		in_folder(the_least_recently_used_are_removed_first_also_after_a_restart),
+		in_folder(a_table_larger_than_the_bound_is_not_stored_and_removes_nothing),
+		in_folder(tables_of_another_maker_are_removed_and_foreign_files_are_not),
+		in_folder(the_folder_belongs_to_one_process_and_user),
+		in_folder(a_full_disk_is_an_error_and_keeps_the_stored_tables),
 		cmocka_unit_test(
 			files_that_differ_in_their_frames_have_different_keys_under_one_build_id),
 	};

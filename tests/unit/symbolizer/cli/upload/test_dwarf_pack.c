@@ -157,12 +157,10 @@ static void damaged_files_are_refused_or_packed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define IN_FOLDER(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(a_package_has_the_same_functions_as_the_unsplit_program),
-		IN_FOLDER(other_readers_find_the_units_of_a_package),
-		IN_FOLDER(files_that_cannot_be_packed_are_refused_with_a_message),
-		IN_FOLDER(damaged_files_are_refused_or_packed),
+		in_folder(a_package_has_the_same_functions_as_the_unsplit_program),
+		in_folder(other_readers_find_the_units_of_a_package),
+		in_folder(files_that_cannot_be_packed_are_refused_with_a_message),
+		in_folder(damaged_files_are_refused_or_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,12 +80,9 @@ static void a_missing_folder_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_file_of_a_folder_is_added_once_and_no_link,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_the_user_named_is_marked,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_missing_folder_is_an_error, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(each_file_of_a_folder_is_added_once_and_no_link),
+		in_folder(a_file_that_the_user_named_is_marked),
+		in_folder(a_missing_folder_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,14 +313,14 @@ static void urls_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(a_downloaded_file_has_origin_upstream),
-		IN_FOLDER(a_missing_file_is_requested_at_growing_intervals),
-		IN_FOLDER(concurrent_requests_share_one_download),
-		IN_FOLDER(a_file_of_another_build_id_is_refused),
-		IN_FOLDER(an_html_page_is_refused),
-		IN_FOLDER(a_request_in_a_loop_or_with_many_hops_is_not_forwarded),
-		IN_FOLDER(executables_of_agents_are_requested_in_the_background),
-		IN_FOLDER(an_unreachable_server_is_skipped_and_does_not_delay_the_stop),
+		in_folder(a_downloaded_file_has_origin_upstream),
+		in_folder(a_missing_file_is_requested_at_growing_intervals),
+		in_folder(concurrent_requests_share_one_download),
+		in_folder(a_file_of_another_build_id_is_refused),
+		in_folder(an_html_page_is_refused),
+		in_folder(a_request_in_a_loop_or_with_many_hops_is_not_forwarded),
+		in_folder(executables_of_agents_are_requested_in_the_background),
+		in_folder(an_unreachable_server_is_skipped_and_does_not_delay_the_stop),
 		cmocka_unit_test(urls_are_checked),
 	};
 

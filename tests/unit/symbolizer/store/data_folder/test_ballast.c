@@ -45,9 +45,6 @@ static void the_ballast_of_an_earlier_run_is_kept(void **state)
 	assert_int_equal(after.st_size, before.st_size);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

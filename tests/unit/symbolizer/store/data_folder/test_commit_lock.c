@@ -25,9 +25,6 @@ static void a_missing_folder_is_an_error(void **state)
 	assert_errno(commit_lock_open(path), -ENOENT);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

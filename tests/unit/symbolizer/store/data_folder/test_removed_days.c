@@ -31,9 +31,6 @@ static void an_unusable_file_has_no_day(void **state)
 	}
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

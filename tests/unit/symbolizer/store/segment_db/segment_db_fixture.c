@@ -29,6 +29,22 @@ struct segment_db *open_db(const char *folder)
 	return db;
 }
 
+struct segment_db *step(struct segment_db *db, const char *folder, int number)
+{
+	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
+							  .max_merge_bytes = 8 * MIB };
+	size_t n_changed;
+
+	if (number == 1)
+		assert_ok(segment_db_flush(db, NOON));
+	if (number == 2)
+		assert_ok(segment_db_compact(db, &compaction, &n_changed));
+	if (number != 3)
+		return db;
+	(void)segment_db_free(db);
+	return open_db(folder);
+}
+
 void define_all(struct batch_builder *builder)
 {
 	static const struct batch_frame frames[] = {

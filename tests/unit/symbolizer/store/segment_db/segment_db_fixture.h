@@ -19,6 +19,10 @@
 #define NOON     (UINT64_C(1767268800) * NSEC_PER_SEC) /* 2026-01-01 12:00 UTC */
 #define MIDNIGHT (NOON + 12 * HOUR)
 #define EPOCH    UINT64_C(1000)
+#define ONE_DAY  (24 * HOUR)
+
+/* The file of the day of NOON. */
+#define DAY "segments-2026-01-01.db"
 
 #define PERIOD_NS (10 * NSEC_PER_MSEC)
 
@@ -30,6 +34,13 @@
 
 struct segment_db_options test_options(const char *folder);
 struct segment_db *open_db(const char *folder);
+
+/*
+ * What is done between writes and reads, for number 0 to N_STEPS - 1: the result must not change.
+ * Returns @db, or the same files opened again.
+ */
+enum { N_STEPS = 4 };
+struct segment_db *step(struct segment_db *db, const char *folder, int number);
 
 /* Adds the definitions of all numbers that batch_of() uses. */
 void define_all(struct batch_builder *builder);

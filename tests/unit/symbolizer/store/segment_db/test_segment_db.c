@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 static void rows_of_accepted_batches_are_in_segments_after_a_flush(void **state)
 {
 	scoped(segment_db_freep) struct segment_db *db = open_db(*state);

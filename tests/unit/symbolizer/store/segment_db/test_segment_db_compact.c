@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY "segments-2026-01-01.db"
-
 static const struct segment_db_query all_by_rollups = { .to_slot = UINT64_MAX,
 							.prefer_rollups = true };
 

@@ -249,9 +249,7 @@ static void every_acknowledged_batch_is_stored_exactly_once_after_a_kill(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			every_acknowledged_batch_is_stored_exactly_once_after_a_kill,
-			temp_folder_setup, temp_folder_teardown),
+		in_folder(every_acknowledged_batch_is_stored_exactly_once_after_a_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

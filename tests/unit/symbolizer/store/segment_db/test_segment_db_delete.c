@@ -9,8 +9,6 @@
 
 #include "symbolizer/store/segment_db/segment_db_private.h"
 
-#define DAY "segments-2026-01-01.db"
-
 #define N_SEGMENTS 10
 
 /* Another thread, which begins during the first commit of the deletion of segments. */
@@ -151,9 +149,6 @@ static void samples_that_arrive_during_the_deletion_stay_alone(void **state)
 				      " AND kind = 1"),
 			 1);
 }
-
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)
 {

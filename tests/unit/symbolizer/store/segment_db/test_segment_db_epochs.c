@@ -3,9 +3,6 @@
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 static struct batch_builder *in_epoch(uint64_t epoch, struct batch_builder *builder)
 {
 	batch_builder_message(builder)->epoch = epoch;

@@ -6,12 +6,6 @@
 #include "symbolizer/store/segment_db/event.h"
 #include "symbolizer/store/segment_db/executables.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY     "segments-2026-01-01.db"
-#define ONE_DAY (24 * HOUR)
-
 /* Build-IDs. */
 enum { SERVER = 1, KERNEL = 2, BATCH_JOB = 3, SECRET = 4, UNKNOWN = 9 };
 
@@ -55,25 +49,6 @@ static void write_batches(struct segment_db *db)
 	batch_builder_row(builder, 1, 0, NOON, 1);
 	assert_int_equal(write_batch_in(db, "other", builder), STORE_STORED);
 }
-
-/* What is done between the writes and the reads: the result must not change. */
-static struct segment_db *step(struct segment_db *db, const char *folder, int number)
-{
-	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
-							  .max_merge_bytes = 8 * MIB };
-	size_t n_changed;
-
-	if (number == 1)
-		assert_ok(segment_db_flush(db, NOON));
-	if (number == 2)
-		assert_ok(segment_db_compact(db, &compaction, &n_changed));
-	if (number != 3)
-		return db;
-	(void)segment_db_free(db);
-	return open_db(folder);
-}
-
-enum { N_STEPS = 4 };
 
 struct expected {
 	const char *name; /* NULL: unknown */

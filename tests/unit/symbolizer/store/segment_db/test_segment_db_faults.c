@@ -9,10 +9,6 @@
 #include <dirent.h>
 #include <sys/mount.h>
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY      "segments-2026-01-01.db"
 #define NEXT_DAY "segments-2026-01-02.db"
 
 /* The trigger makes the statement fail with SQLITE_CONSTRAINT. */

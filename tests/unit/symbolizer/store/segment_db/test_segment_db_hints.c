@@ -5,12 +5,6 @@
 
 #include "symbolizer/store/segment_db/hints.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY     "segments-2026-01-01.db"
-#define ONE_DAY (24 * HOUR)
-
 /* "web" and "db" on the first day, "batch" (without stacks) on the second, "secret" of a tenant. */
 static void write_batches(struct segment_db *db)
 {
@@ -40,25 +34,6 @@ static void write_batches(struct segment_db *db)
 	batch_builder_row(builder, 1, 0, NOON, 1);
 	assert_int_equal(write_batch_in(db, "other", builder), STORE_STORED);
 }
-
-/* What is done between the writes and the reads: the result must not change. */
-static struct segment_db *step(struct segment_db *db, const char *folder, int number)
-{
-	const struct segment_db_compaction compaction = { .closed_slot = UINT64_MAX,
-							  .max_merge_bytes = 8 * MIB };
-	size_t n_changed;
-
-	if (number == 1)
-		assert_ok(segment_db_flush(db, NOON));
-	if (number == 2)
-		assert_ok(segment_db_compact(db, &compaction, &n_changed));
-	if (number != 3)
-		return db;
-	(void)segment_db_free(db);
-	return open_db(folder);
-}
-
-enum { N_STEPS = 4 };
 
 static void assert_services(struct segment_db *db, const char *tenant, size_t max,
 			    const char *const *expected, size_t n_expected)

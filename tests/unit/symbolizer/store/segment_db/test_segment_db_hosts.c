@@ -3,11 +3,6 @@
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define ONE_DAY (24 * HOUR)
-
 struct listed {
 	struct arena *arena;
 	struct segment_db_host *hosts;

@@ -6,10 +6,6 @@
 #include "symbolizer/store/segment_db/batch_block.h"
 #include "symbolizer/store/segment_db/batch_scan.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY      "segments-2026-01-01.db"
 #define NEXT_DAY "segments-2026-01-02.db"
 #define ONE_DAY  (24 * HOUR)
 
@@ -108,7 +104,7 @@ static void compact(struct segment_db *db)
 }
 
 /* What is done between the writes and the reads: the result must not change. */
-static struct segment_db *step(struct segment_db *db, const char *folder, int number)
+static struct segment_db *log_step(struct segment_db *db, const char *folder, int number)
 {
 	switch (number) {
 	case 1: /* the inbox */
@@ -128,7 +124,7 @@ static struct segment_db *step(struct segment_db *db, const char *folder, int nu
 	}
 }
 
-enum { N_STEPS = 5 };
+enum { N_LOG_STEPS = 5 };
 
 /*
  * The batches have two epochs (runs of the agent), three minutes and two days. The counter of each
@@ -144,10 +140,10 @@ static void the_newest_batches_of_all_days_and_runs_are_counted(void **state)
 	write_counted(db, EPOCH, 3, MIDNIGHT + 10 * SECOND, 100);
 	write_counted(db, EPOCH + 1, 1, MIDNIGHT + 30 * SECOND, 1000);
 	write_counted(db, EPOCH + 1, 2, MIDNIGHT + 70 * SECOND, 10000);
-	for (int number = 0; number < N_STEPS; number++) {
+	for (int number = 0; number < N_LOG_STEPS; number++) {
 		struct counted counted;
 
-		db = step(db, *state, number);
+		db = log_step(db, *state, number);
 		for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
 			assert_int_equal(
 				count_in(db,
@@ -169,8 +165,8 @@ static void a_batch_that_overlaps_the_range_is_counted(void **state)
 
 	for (uint64_t i = 1; i <= 3; i++)
 		write_counted(db, EPOCH, i, NOON + 5 * i * SECOND, i);
-	for (int number = 0; number < N_STEPS; number++) {
-		db = step(db, *state, number);
+	for (int number = 0; number < N_LOG_STEPS; number++) {
+		db = log_step(db, *state, number);
 		assert_int_equal(
 			count_between(db, NOON + 6 * SECOND, NOON + 7 * SECOND).sums[SAMPLES], 2);
 		assert_int_equal(
@@ -192,10 +188,10 @@ static void a_batch_over_midnight_is_counted_once(void **state)
 	write_counted(db, EPOCH, 1, MIDNIGHT + 2 * SECOND, 7);
 	write_counted(db, EPOCH, 2, MIDNIGHT, 10);
 	assert_int_equal(write_batch(db, builder), STORE_STORED);
-	for (int number = 0; number < N_STEPS; number++) {
+	for (int number = 0; number < N_LOG_STEPS; number++) {
 		struct counted counted;
 
-		db = step(db, *state, number);
+		db = log_step(db, *state, number);
 		counted = count_between(db, NOON, MIDNIGHT + 60 * SECOND);
 		assert_int_equal(counted.n_batches, 3);
 		assert_int_equal(counted.sums[SAMPLES], 17);
@@ -222,10 +218,10 @@ static void counters_with_names_that_begin_alike_are_summed(void **state)
 	batch_builder_counter(builder, "stacks_cut_total{reason=\"bad-frame\"}", 7);
 	batch_builder_counter(builder, "samples_total{}", 0);
 	assert_int_equal(write_batch(db, builder), STORE_STORED);
-	for (int number = 0; number < N_STEPS; number++) {
+	for (int number = 0; number < N_LOG_STEPS; number++) {
 		struct counted counted;
 
-		db = step(db, *state, number);
+		db = log_step(db, *state, number);
 		counted = count_all(db);
 		assert_int_equal(counted.sums[CUT], 12);
 		assert_int_equal(counted.sums[SAMPLES], 0);
@@ -248,13 +244,13 @@ static void batches_are_selected_by_tenant_and_agent(void **state)
 			assert_int_equal(write_batch(db, batch_of(agent, i, NOON, true)),
 					 STORE_STORED);
 	assert_int_equal(write_batch_in(db, "other", batch_of(1, 9, NOON, true)), STORE_STORED);
-	for (int number = 0; number < N_STEPS; number++) {
+	for (int number = 0; number < N_LOG_STEPS; number++) {
 		struct segment_db_batch_query query = { .agents = agents,
 							.n_agents = 2,
 							.to_slot = UINT64_MAX };
 		struct counted counted;
 
-		db = step(db, *state, number);
+		db = log_step(db, *state, number);
 		counted = count_in(db, query);
 		assert_int_equal(counted.of_agents[0], 3);
 		assert_int_equal(counted.of_agents[1], 1);
@@ -459,8 +455,8 @@ static void a_negative_result_ends_the_scan(void **state)
 
 	for (uint64_t i = 1; i <= 3; i++)
 		write_counted(db, EPOCH, i, NOON + i * SECOND, i);
-	for (int number = 0; number < N_STEPS; number++) {
-		db = step(db, *state, number);
+	for (int number = 0; number < N_LOG_STEPS; number++) {
+		db = log_step(db, *state, number);
 		assert_errno(segment_db_scan_counters(db, &query, stop, NULL), -EUCLEAN);
 		assert_errno(segment_db_scan_coverage(db, &query, stop, NULL), -EUCLEAN);
 	}

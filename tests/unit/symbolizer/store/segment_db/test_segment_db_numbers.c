@@ -5,9 +5,6 @@
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 static struct segment_db *restart(struct segment_db *db, const char *folder)
 {
 	(void)segment_db_free(db);

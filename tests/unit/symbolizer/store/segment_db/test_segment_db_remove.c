@@ -3,12 +3,6 @@
 
 #include "tests/unit/symbolizer/store/segment_db/segment_db_fixture.h"
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
-#define DAY     "segments-2026-01-01.db"
-#define ONE_DAY (24 * HOUR)
-
 static bool has_file(const char *folder, const char *name)
 {
 	scoped_free char *path = path_in(folder, name);

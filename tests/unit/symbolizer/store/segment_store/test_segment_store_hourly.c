@@ -100,9 +100,6 @@ static void a_late_batch_is_added_to_the_sums_of_its_hour(void **state)
 	assert_int_equal(ask(store, NOON - HOUR_NS, NOON).sum, 2 * SUM_NS);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

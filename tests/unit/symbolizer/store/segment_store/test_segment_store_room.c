@@ -85,9 +85,6 @@ static void a_query_beyond_its_memory_fails_and_keeps_nothing(void **state)
 	}
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -81,9 +81,6 @@ static void a_service_that_was_deleted_is_not_listed(void **state)
 	assert_services(store, 1, 1);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -316,9 +316,6 @@ static void services_of_both_engines_are_equal(void **state)
 	assert_equal_services(&engines, LAST + HOUR_NS, LAST + 2 * HOUR_NS);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -78,8 +78,7 @@ static void each_query_sees_every_batch_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_query_sees_every_batch_once, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(each_query_sees_every_batch_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

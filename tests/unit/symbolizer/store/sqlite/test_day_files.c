@@ -69,8 +69,7 @@ static void the_oldest_days_beyond_a_limit_are_counted_but_never_the_newest(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(days_are_listed_in_order_with_their_wal,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(days_are_listed_in_order_with_their_wal),
 		cmocka_unit_test(the_oldest_days_beyond_a_limit_are_counted_but_never_the_newest),
 	};
 

@@ -76,9 +76,6 @@ static void an_older_hearth_db_with_all_definitions_is_accepted(void **state)
 	(void)store_free(store);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

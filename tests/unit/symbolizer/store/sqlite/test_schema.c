@@ -109,12 +109,9 @@ int main(void)
 		cmocka_unit_test(a_day_file_is_named_by_its_date),
 		cmocka_unit_test(other_file_names_are_refused),
 		cmocka_unit_test(slots_belong_to_utc_days),
-		cmocka_unit_test_setup_teardown(all_statements_compile, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_day_file_of_another_hearth_db_is_refused,
-						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(another_format_is_refused, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(all_statements_compile),
+		in_folder(a_day_file_of_another_hearth_db_is_refused),
+		in_folder(another_format_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

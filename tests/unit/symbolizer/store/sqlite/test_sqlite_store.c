@@ -80,9 +80,6 @@ static void retention_removes_whole_days(void **state)
 	assert_totals(store, 0, 0, 9, 21);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

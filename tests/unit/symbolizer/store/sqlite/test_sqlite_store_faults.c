@@ -418,9 +418,6 @@ static void day_files_of_another_hearth_db_are_refused(void **state)
 	assert_errno(sqlite_store_open(*state, &clock.clock, &store), -ESTALE);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -103,9 +103,6 @@ static void old_epochs_are_removed_a_few_per_batch(void **state)
 	}
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

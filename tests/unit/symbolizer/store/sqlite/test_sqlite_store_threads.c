@@ -199,10 +199,8 @@ static void a_lookup_does_not_wait_for_scans(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_lookup_does_not_wait_for_scans, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(queries_see_whole_batches_only, temp_folder_setup,
-						temp_folder_teardown),
+		in_folder(a_lookup_does_not_wait_for_scans),
+		in_folder(queries_see_whole_batches_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,9 +101,6 @@ static void paths_of_a_process_are_read_with_one_statement(void **state)
 	connection_set_release(&set);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

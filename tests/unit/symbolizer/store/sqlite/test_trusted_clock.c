@@ -82,9 +82,6 @@ static void an_unusable_file_is_ignored(void **state)
 	assert_int_equal(trusted.wall_ns, 0);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

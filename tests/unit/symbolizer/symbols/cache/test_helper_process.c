@@ -310,15 +310,13 @@ static void limits_grow_with_the_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define IN_FOLDER(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(a_helper_returns_a_table),
-		IN_FOLDER(a_name_of_four_kilobytes_does_not_kill_the_helper),
-		IN_FOLDER(other_files_than_elf_are_refused),
-		IN_FOLDER(every_kind_of_death_has_its_message),
-		IN_FOLDER(too_little_memory_is_reported),
+		in_folder(a_helper_returns_a_table),
+		in_folder(a_name_of_four_kilobytes_does_not_kill_the_helper),
+		in_folder(other_files_than_elf_are_refused),
+		in_folder(every_kind_of_death_has_its_message),
+		in_folder(too_little_memory_is_reported),
 		cmocka_unit_test(a_missing_program_is_an_error),
-		IN_FOLDER(the_helper_is_killed_when_stop_fd_is_readable),
+		in_folder(the_helper_is_killed_when_stop_fd_is_readable),
 		cmocka_unit_test(limits_grow_with_the_files),
 	};
 

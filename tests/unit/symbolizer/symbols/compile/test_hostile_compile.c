@@ -188,9 +188,6 @@ static void inlining_beyond_the_limit_keeps_the_outermost_calls(void **state)
 	assert_false(has_function(&compiled, "f0"));
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -303,9 +303,6 @@ static void every_instruction_has_the_location_of_llvm_symbolizer(void **state)
 	assert_true(compared >= 6);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

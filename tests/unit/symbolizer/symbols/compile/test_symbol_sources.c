@@ -247,9 +247,6 @@ static void debuginfo_shared_by_dwz_gives_the_same_answers(void **state)
 	assert_same_answers(&plain, &with, "dwz");
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

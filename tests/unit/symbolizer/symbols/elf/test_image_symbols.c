@@ -331,18 +331,16 @@ static void a_file_without_functions_gives_an_empty_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define IN_FOLDER(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(functions_equal_those_of_nm),
-		IN_FOLDER(functions_of_cpp_equal_those_of_nm),
-		IN_FOLDER(functions_of_cpp_are_those_of_addr2line),
-		IN_FOLDER(aliases_missing_sizes_and_labels_follow_the_rules),
-		IN_FOLDER(ranges_are_sorted_and_do_not_overlap),
-		IN_FOLDER(dwarf_names_functions_that_the_symbol_table_lacks),
-		IN_FOLDER(a_stripped_file_has_only_exported_functions),
-		IN_FOLDER(addresses_in_an_object_file_are_relative_to_text),
-		IN_FOLDER(a_kernel_made_of_absolute_symbols_is_read),
-		IN_FOLDER(a_file_without_functions_gives_an_empty_table),
+		in_folder(functions_equal_those_of_nm),
+		in_folder(functions_of_cpp_equal_those_of_nm),
+		in_folder(functions_of_cpp_are_those_of_addr2line),
+		in_folder(aliases_missing_sizes_and_labels_follow_the_rules),
+		in_folder(ranges_are_sorted_and_do_not_overlap),
+		in_folder(dwarf_names_functions_that_the_symbol_table_lacks),
+		in_folder(a_stripped_file_has_only_exported_functions),
+		in_folder(addresses_in_an_object_file_are_relative_to_text),
+		in_folder(a_kernel_made_of_absolute_symbols_is_read),
+		in_folder(a_file_without_functions_gives_an_empty_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

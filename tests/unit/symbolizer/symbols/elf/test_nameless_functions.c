@@ -255,9 +255,6 @@ static void a_truncated_section_gives_the_entries_before_its_end(void **state)
 	}
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

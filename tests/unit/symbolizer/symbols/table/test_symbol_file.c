@@ -255,9 +255,6 @@ static void a_table_is_mapped_from_its_file(void **state)
 	assert_int_equal(symbol_file_info(file)->size_bytes, compiled.flat.size);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

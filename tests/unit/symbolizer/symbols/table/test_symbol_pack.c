@@ -125,9 +125,6 @@ static void a_stored_table_of_another_version_is_stale(void **state)
 	bytes_release(&stored);
 }
 
-#define in_folder(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

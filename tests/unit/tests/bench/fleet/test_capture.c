@@ -80,11 +80,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_capture_has_the_sums_of_each_batch),
 		cmocka_unit_test(only_processes_that_started_during_the_capture_are_new),
-		cmocka_unit_test_setup_teardown(files_of_a_folder_are_read_in_order,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(files_of_a_folder_are_read_in_order),
 		cmocka_unit_test(a_batch_whose_definitions_are_missing_is_refused),
-		cmocka_unit_test_setup_teardown(an_empty_folder_and_damaged_files_are_reported,
-						temp_folder_setup, temp_folder_teardown),
+		in_folder(an_empty_folder_and_damaged_files_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
