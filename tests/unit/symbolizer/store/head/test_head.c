@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/unit.h"
+#include "tests/unit/symbolizer/store/head/head_fixture.h"
 
-#include "symbolizer/store/head/head.h"
 #include "symbolizer/store/segment/segment_sum.h"
 
 #define PERIOD_NS UINT64_C(10000000)
@@ -52,12 +51,7 @@ static void make_small(struct small *small, uint64_t epoch)
 	small->stacks[1] = (struct batch_stack){ 2, 0, 2, small->frames + 1 };
 	small->batch = (struct batch){
 		.epoch = epoch,
-		.host = { .name = "host",
-			  .machine_id = "",
-			  .boot_id = "",
-			  .agent_version = "",
-			  .kernel_release = "",
-			  .architecture = "" },
+		.host = HEAD_HOST,
 		.executables = small->executables,
 		.n_executables = 2,
 		.processes = small->processes,
@@ -81,60 +75,24 @@ static void make_rows_only(struct small *small, uint64_t epoch)
 	small->batch.n_stacks = 0;
 }
 
-struct fixture {
-	struct head *head;
-	struct arena *arena;
-	struct store_missing missing;
-};
-
-static int setup_with(void **state, size_t max_bytes, size_t max_numbers_bytes, size_t max_agents)
-{
-	const struct head_options options = { .slots_per_segment = RANGE,
-					      .max_bytes = max_bytes,
-					      .max_numbers_bytes = max_numbers_bytes,
-					      .max_agents = max_agents };
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-	assert_non_null(fixture);
-	assert_ok(arena_new(64 * MIB, &fixture->arena));
-	assert_ok(head_new(&options, &fixture->head));
-	*state = fixture;
-	return 0;
-}
-
 static int setup(void **state)
 {
-	return setup_with(state, 64 * MIB, 16 * MIB, 10);
+	return setup_with(state, RANGE, 64 * MIB, 16 * MIB, 10);
 }
 
 static int setup_two_agents(void **state)
 {
-	return setup_with(state, 64 * MIB, 16 * MIB, 2);
+	return setup_with(state, RANGE, 64 * MIB, 16 * MIB, 2);
 }
 
 static int setup_full(void **state)
 {
-	return setup_with(state, 100 * KIB, 16 * MIB, 10);
+	return setup_with(state, RANGE, 100 * KIB, 16 * MIB, 10);
 }
 
 static int setup_few_numbers(void **state)
 {
-	return setup_with(state, 64 * MIB, 64 * KIB, 10);
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	(void)head_free(fixture->head);
-	(void)arena_free(fixture->arena);
-	free(fixture);
-	return 0;
-}
-
-static int add(struct fixture *fixture, const struct batch *batch)
-{
-	return head_add(fixture->head, "default", batch, fixture->arena, &fixture->missing);
+	return setup_with(state, RANGE, 64 * MIB, 64 * KIB, 10);
 }
 
 /* All segments of the head, and sums of their rows. */
@@ -532,12 +490,9 @@ int main(void)
 						setup_two_agents, teardown),
 		TEST(code_objects_event_types_and_labels_are_kept),
 		TEST(rows_of_empty_definitions_are_left_out),
-		cmocka_unit_test_setup_teardown(segments_in_memory_have_service_and_time, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_segment_is_found_until_it_is_taken, setup,
-						teardown),
+		TEST(segments_in_memory_have_service_and_time),
+		TEST(a_segment_is_found_until_it_is_taken),
 	};
-#undef TEST
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

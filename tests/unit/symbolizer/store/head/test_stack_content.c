@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Agents share the rows of equal stacks, and of no others. */
-#include "tests/support/unit.h"
-
-#include "symbolizer/store/head/head.h"
+#include "tests/unit/symbolizer/store/head/head_fixture.h"
 
 #define SLOT UINT64_C(9000000)
 
@@ -39,12 +37,7 @@ static void make_batch(struct sent *sent, uint8_t agent)
 	sent->batch = (struct batch){
 		.agent_id = { { agent } },
 		.epoch = 1,
-		.host = { .name = "host",
-			  .machine_id = "",
-			  .boot_id = "",
-			  .agent_version = "",
-			  .kernel_release = "",
-			  .architecture = "" },
+		.host = HEAD_HOST,
 		.executables = sent->executables,
 		.n_executables = 2,
 		.processes = &sent->process,
@@ -58,42 +51,14 @@ static void make_batch(struct sent *sent, uint8_t agent)
 	};
 }
 
-struct fixture {
-	struct head *head;
-	struct arena *arena;
-	struct store_missing missing;
-};
-
 static int setup(void **state)
 {
-	const struct head_options options = { .slots_per_segment = SLOT,
-					      .max_bytes = 64 * MIB,
-					      .max_numbers_bytes = 16 * MIB,
-					      .max_agents = 10 };
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-	assert_non_null(fixture);
-	assert_ok(arena_new(64 * MIB, &fixture->arena));
-	assert_ok(head_new(&options, &fixture->head));
-	*state = fixture;
-	return 0;
+	return setup_with(state, SLOT, 64 * MIB, 16 * MIB, 10);
 }
 
-static int teardown(void **state)
+static void store(struct fixture *fixture, const struct batch *batch)
 {
-	struct fixture *fixture = *state;
-
-	(void)head_free(fixture->head);
-	(void)arena_free(fixture->arena);
-	free(fixture);
-	return 0;
-}
-
-static void add(struct fixture *fixture, const struct batch *batch)
-{
-	assert_int_equal(
-		head_add(fixture->head, "default", batch, fixture->arena, &fixture->missing),
-		STORE_STORED);
+	assert_int_equal(add(fixture, batch), STORE_STORED);
 }
 
 /* The only segment. Its rows are in the order in which the series were added. */
@@ -131,16 +96,16 @@ static void equal_stacks_of_two_agents_are_one_row(void **state)
 	/* Agents number their executables in any order. */
 	b.executables[0].number = b.frames[1].object = 7;
 	b.stack.number = b.row.stack = 9;
-	add(fixture, &a.batch);
-	add(fixture, &b.batch);
+	store(fixture, &a.batch);
+	store(fixture, &b.batch);
 	segment = take(fixture);
 	assert_int_equal(segment.count[SEGMENT_STACK], 1);
 	assert_int_equal(segment.count[SEGMENT_NODE], 2);
 	assert_int_equal(segment.column[ROW_STACK][0], segment.column[ROW_STACK][1]);
 	/* Also after a flush, without definitions. */
 	a.batch.n_stacks = b.batch.n_stacks = 0;
-	add(fixture, &b.batch);
-	add(fixture, &a.batch);
+	store(fixture, &b.batch);
+	store(fixture, &a.batch);
 	segment = take(fixture);
 	assert_int_equal(segment.count[SEGMENT_STACK], 1);
 	assert_leaf(&segment, 0, "libc");
@@ -199,8 +164,8 @@ static void stacks_that_differ_in_anything_are_two_rows(void **state)
 		make_batch(&a, 1);
 		make_batch(&b, 2);
 		changes[i](&b);
-		add(fixture, &a.batch);
-		add(fixture, &b.batch);
+		store(fixture, &a.batch);
+		store(fixture, &b.batch);
 		assert_int_equal(take(fixture).count[SEGMENT_STACK], 2);
 	}
 }
@@ -213,11 +178,11 @@ static void an_executable_that_changes_gives_later_rows_another_stack(void **sta
 
 	make_batch(&a, 1);
 	make_batch(&b, 2);
-	add(fixture, &a.batch);
+	store(fixture, &a.batch);
 	a.executables[1].name = "libm";
 	a.batch.n_stacks = 0;
-	add(fixture, &a.batch);
-	add(fixture, &b.batch);
+	store(fixture, &a.batch);
+	store(fixture, &b.batch);
 	segment = take(fixture);
 	assert_int_equal(segment.count[SEGMENT_STACK], 2);
 	assert_int_equal(segment.count[SEGMENT_ROW], 3);
@@ -225,7 +190,7 @@ static void an_executable_that_changes_gives_later_rows_another_stack(void **sta
 	assert_leaf(&segment, 2, "libc");
 	/* In the next segment there is nothing of the executable before. */
 	a.batch.n_executables = 0;
-	add(fixture, &a.batch);
+	store(fixture, &a.batch);
 	segment = take(fixture);
 	assert_leaf(&segment, 0, "libm");
 	assert_int_equal(segment.count[SEGMENT_OBJECT], 2);
@@ -238,9 +203,9 @@ static void a_stack_number_that_is_defined_again_is_the_new_stack(void **state)
 	struct segment segment;
 
 	make_batch(&a, 1);
-	add(fixture, &a.batch);
+	store(fixture, &a.batch);
 	a.frames[0] = (struct batch_frame){ 1, 1, 0x30 };
-	add(fixture, &a.batch);
+	store(fixture, &a.batch);
 	segment = take(fixture);
 	assert_int_equal(segment.count[SEGMENT_STACK], 2);
 	assert_int_not_equal(segment.column[ROW_STACK][0], segment.column[ROW_STACK][1]);
