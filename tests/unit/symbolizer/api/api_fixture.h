@@ -15,6 +15,13 @@
 #include "tests/support/unit.h"
 #include "tests/unit/symbolizer/api/api_fake_store.h"
 
+/* Parameters: the second that has samples. */
+#define FIXTURE_RANGE                                                                              \
+	{ "since", "1700000000" },                                                                 \
+	{                                                                                          \
+		"until", "1700000001"                                                              \
+	}
+
 static inline uint64_t fixture_monotonic_ns(const struct clock *clock)
 {
 	(void)clock;
@@ -141,4 +148,14 @@ static inline void assert_error(const struct http_response *response, unsigned i
 	if (response->status != status || !strstr(json_text_at(json, "error"), part))
 		fail_msg("%u: %s", response->status, json_text_at(json, "error"));
 	assert_int_equal(json_object_size(json), 1);
+}
+
+/* Asserts that a request with these parameters is answered with 400 and @part in the text. */
+static inline void expect_bad_request(struct api_fixture *fixture, api_handler handler,
+				      const struct http_field *parameters, const char *part)
+{
+	scoped(http_response_release) struct http_response response;
+
+	ask_handler(fixture, handler, parameters, NULL, &response);
+	assert_error(&response, 400, part);
 }

@@ -3,12 +3,6 @@
 
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE                                                                                      \
-	{ "since", "1700000000" },                                                                 \
-	{                                                                                          \
-		"until", "1700000001"                                                              \
-	}
-
 static const json_t *function_of(const json_t *answer, const char *name)
 {
 	const json_t *row;
@@ -31,7 +25,7 @@ static void two_filters_of_one_time_are_compared(void **state)
 	static const struct http_field parameters[] = { { "service", "shares" },
 							{ "filter", "thread = 'worker'" },
 							{ "base_filter", "thread = 'shares'" },
-							RANGE,
+							FIXTURE_RANGE,
 							{} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -73,7 +67,7 @@ static void a_base_that_ends_earlier_has_the_same_length(void **state)
 static void a_base_without_samples_is_404_and_named(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "shares" }, { "base_service", "nobody" }, RANGE, {}
+		{ "service", "shares" }, { "base_service", "nobody" }, FIXTURE_RANGE, {}
 	};
 	scoped(http_response_release) struct http_response response;
 
@@ -88,7 +82,7 @@ static void rows_are_limited_and_counted(void **state)
 							{ "limit", "1" },
 							{ "mode", "absolute" },
 							{ "sort", "total" },
-							RANGE,
+							FIXTURE_RANGE,
 							{} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -116,12 +110,8 @@ static void the_error_names_the_invalid_parameter(void **state)
 		{ { { "base_filter", "=" }, { "service", "shares" } }, "the base: " },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, api_diff, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].message);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, api_diff, cases[i].parameters, cases[i].message);
 }
 
 int main(void)

@@ -2,16 +2,10 @@
 #include "symbolizer/export/export.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE                                                                                      \
-	{ "since", "1700000000" },                                                                 \
-	{                                                                                          \
-		"until", "1700000001"                                                              \
-	}
-
 static void a_folded_export_has_exact_values_and_a_file_name(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "shares" }, { "format", "folded" }, RANGE, {}
+		{ "service", "shares" }, { "format", "folded" }, FIXTURE_RANGE, {}
 	};
 	static const char expected[] = "shares;[p] shares;[/opt/shares];[k] do_syscall 20202020\n"
 				       "shares;[t] worker;[/opt/shares] 10101010\n";
@@ -30,14 +24,13 @@ static void a_folded_export_has_exact_values_and_a_file_name(void **state)
 
 static void the_file_name_has_no_character_with_a_meaning(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" },
-							{ "filter", "host = 'web-1'" },
-							{ "event", "on-cpu" },
-							{ "format", "pprof" },
-							RANGE,
-							{} };
+	static const struct http_field parameters[] = {
+		{ "service", "shares" }, { "filter", "host = 'web-1'" },
+		{ "event", "on-cpu" },   { "format", "pprof" },
+		FIXTURE_RANGE,           {}
+	};
 	static const struct http_field hostile[] = {
-		{ "service", "../\"; rm\r\n" }, { "format", "pprof" }, RANGE, {}
+		{ "service", "../\"; rm\r\n" }, { "format", "pprof" }, FIXTURE_RANGE, {}
 	};
 	scoped(http_response_release) struct http_response response;
 	scoped(http_response_release) struct http_response refused;
@@ -66,7 +59,7 @@ static void every_format_exports_every_selection(void **state)
 			const struct http_field parameters[] = { { "service", selections[k][0] },
 								 { "event", selections[k][1] },
 								 { "format", formats[i] },
-								 RANGE,
+								 FIXTURE_RANGE,
 								 {} };
 			scoped(http_response_release) struct http_response response;
 
@@ -83,7 +76,7 @@ static void every_format_exports_every_selection(void **state)
 static void no_samples_are_404_with_the_reason(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "nobody" }, { "format", "json" }, RANGE, {}
+		{ "service", "nobody" }, { "format", "json" }, FIXTURE_RANGE, {}
 	};
 	scoped(http_response_release) struct http_response response;
 
@@ -105,18 +98,14 @@ static void the_error_names_the_invalid_parameter(void **state)
 		{ { { "format", "pprof" }, { "filter", "=" } }, "filter" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, api_export, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].message);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, api_export, cases[i].parameters, cases[i].message);
 }
 
 static void a_full_memory_budget_is_503_and_a_store_error_is_500(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "shares" }, { "format", "pprof" }, RANGE, {}
+		{ "service", "shares" }, { "format", "pprof" }, FIXTURE_RANGE, {}
 	};
 	struct memory_budget budget = { .limit_bytes = 1 };
 	struct api_fixture *fixture = *state;

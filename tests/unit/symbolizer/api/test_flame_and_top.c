@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE                                                                                      \
-	{ "since", "1700000000" },                                                                 \
-	{                                                                                          \
-		"until", "1700000001"                                                              \
-	}
-
 static void a_flame_graph_has_columns_and_figures(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "shares" },
+							FIXTURE_RANGE,
+							{} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
 
@@ -29,9 +25,11 @@ static void a_flame_graph_has_columns_and_figures(void **state)
 
 static void a_flame_graph_can_have_nodes(void **state)
 {
-	static const struct http_field parameters[] = {
-		{ "service", "heap" }, { "event", "mem-alloc" }, { "format", "nodes" }, RANGE, {}
-	};
+	static const struct http_field parameters[] = { { "service", "heap" },
+							{ "event", "mem-alloc" },
+							{ "format", "nodes" },
+							FIXTURE_RANGE,
+							{} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
 
@@ -47,7 +45,7 @@ static void options_of_the_tree_are_passed_on(void **state)
 							{ "format", "nodes" },
 							{ "fold_threads", "true" },
 							{ "max_kernel_stack_depth", "0" },
-							RANGE,
+							FIXTURE_RANGE,
 							{} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -76,14 +74,14 @@ static void one_side_of_a_function_can_be_requested(void **state)
 		{ { { "service", "shares" },
 		    { "format", "nodes" },
 		    { "callers_of", "[k] do_syscall" },
-		    RANGE,
+		    FIXTURE_RANGE,
 		    {} },
 		  "[p] shares",
 		  4 },
 		{ { { "service", "shares" },
 		    { "format", "nodes" },
 		    { "callees_of", "do_syscall" },
-		    RANGE,
+		    FIXTURE_RANGE,
 		    {} },
 		  "[k] do_syscall",
 		  2 },
@@ -108,7 +106,7 @@ static void one_side_of_a_function_can_be_requested(void **state)
 static void a_function_that_no_stack_has_is_named(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "shares" }, { "callees_of", "nothing" }, RANGE, {}
+		{ "service", "shares" }, { "callees_of", "nothing" }, FIXTURE_RANGE, {}
 	};
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -122,7 +120,9 @@ static void a_function_that_no_stack_has_is_named(void **state)
 
 static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "nobody" },
+							FIXTURE_RANGE,
+							{} };
 	static const api_handler handlers[] = { api_flame, api_top };
 
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
@@ -142,10 +142,12 @@ static void top_functions_are_sorted_and_limited(void **state)
 		struct http_field parameters[6];
 		const char *labels[3];
 	} cases[] = {
-		{ { { "service", "shares" }, RANGE }, { "[k] do_syscall", "[/opt/shares]" } },
-		{ { { "service", "shares" }, RANGE, { "sort", "total" } },
+		{ { { "service", "shares" }, FIXTURE_RANGE },
+		  { "[k] do_syscall", "[/opt/shares]" } },
+		{ { { "service", "shares" }, FIXTURE_RANGE, { "sort", "total" } },
 		  { "[/opt/shares]", "[k] do_syscall" } },
-		{ { { "service", "shares" }, RANGE, { "limit", "1" } }, { "[k] do_syscall" } },
+		{ { { "service", "shares" }, FIXTURE_RANGE, { "limit", "1" } },
+		  { "[k] do_syscall" } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -168,7 +170,7 @@ static void top_functions_are_sorted_and_limited(void **state)
 static void a_top_function_has_self_and_total_over_the_whole_tree(void **state)
 {
 	static const struct http_field parameters[] = {
-		{ "service", "shares" }, { "sort", "total" }, RANGE, {}
+		{ "service", "shares" }, { "sort", "total" }, FIXTURE_RANGE, {}
 	};
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -184,7 +186,7 @@ static void a_top_function_has_self_and_total_over_the_whole_tree(void **state)
 
 static void top_of_whole_hosts_has_processes_by_the_total_of_all_their_threads(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "Total" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "Total" }, FIXTURE_RANGE, {} };
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
 	const json_t *functions;
@@ -241,12 +243,8 @@ static void the_error_names_the_invalid_parameter(void **state)
 		  "since must be before until" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, cases[i].handler, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].message);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, cases[i].handler, cases[i].parameters, cases[i].message);
 }
 
 static void a_failing_store_is_500(void **state)

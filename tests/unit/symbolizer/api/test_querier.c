@@ -345,12 +345,9 @@ static void wrong_parameters_of_render_are_refused(void **state)
 		{ { { "query", ON_CPU "{}" }, { "from", "now" } }, "time range" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, api_pyroscope_render, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].part);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, api_pyroscope_render, cases[i].parameters,
+				   cases[i].part);
 }
 
 int main(void)

@@ -6,12 +6,6 @@
 
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE                                                                                      \
-	{ "since", "1700000000" },                                                                 \
-	{                                                                                          \
-		"until", "1700000001"                                                              \
-	}
-
 #define TRACING(event)                                                                             \
 	"{\"app_service\":\"shares\",\"profile_event_type\":\"" event "\","                        \
 	"\"profile_language_type\":\"eBPF\",\"time_start\":1700000000,\"time_end\":1700000001}"
@@ -21,15 +15,17 @@ static const struct {
 	struct http_field parameters[5];
 	const char *body;
 } requests[] = {
-	{ api_flame, { RANGE, { "service", "shares" }, { "filter", "rack = 'r7'" } }, NULL },
-	{ api_flame, { RANGE, { "service", "shares" }, { "event", "page-faults" } }, NULL },
-	{ api_top, { RANGE, { "service", "shares" } }, NULL },
-	{ api_processes, { RANGE }, NULL },
-	{ api_groups, { RANGE, { "group_by", "host" } }, NULL },
-	{ api_unresolved, { RANGE }, NULL },
-	{ api_services, { RANGE, { "event", "page-faults" } }, NULL },
-	{ api_hosts, { RANGE }, NULL },
-	{ api_fleet, { RANGE }, NULL },
+	{ api_flame,
+	  { FIXTURE_RANGE, { "service", "shares" }, { "filter", "rack = 'r7'" } },
+	  NULL },
+	{ api_flame, { FIXTURE_RANGE, { "service", "shares" }, { "event", "page-faults" } }, NULL },
+	{ api_top, { FIXTURE_RANGE, { "service", "shares" } }, NULL },
+	{ api_processes, { FIXTURE_RANGE }, NULL },
+	{ api_groups, { FIXTURE_RANGE, { "group_by", "host" } }, NULL },
+	{ api_unresolved, { FIXTURE_RANGE }, NULL },
+	{ api_services, { FIXTURE_RANGE, { "event", "page-faults" } }, NULL },
+	{ api_hosts, { FIXTURE_RANGE }, NULL },
+	{ api_fleet, { FIXTURE_RANGE }, NULL },
 	{ api_profile_tracing, {}, TRACING("on-cpu") },
 	{ api_profile_tracing, {}, TRACING("page-faults") },
 };

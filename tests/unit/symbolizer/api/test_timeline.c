@@ -141,12 +141,8 @@ static void invalid_requests_are_refused_with_the_reason(void **state)
 		{ api_heatmap, { { "last", "2h" } }, "at most 900 s" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, cases[i].handler, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].part);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, cases[i].handler, cases[i].parameters, cases[i].part);
 }
 
 static void a_failing_store_is_an_error_and_counted(void **state)

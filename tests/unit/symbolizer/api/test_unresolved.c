@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE                                                                                      \
-	{ "since", "1700000000" },                                                                 \
-	{                                                                                          \
-		"until", "1700000001"                                                              \
-	}
-
 /* Returns the answer for @parameters; the Host header of the request is @host. */
 static json_t *ask(struct api_fixture *fixture, const struct http_field *parameters,
 		   const char *host)
@@ -32,7 +26,9 @@ static json_t *ask(struct api_fixture *fixture, const struct http_field *paramet
 
 static void a_file_has_its_share_reason_and_command(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "shares" },
+							FIXTURE_RANGE,
+							{} };
 	scoped(json_decrefp) json_t *json = ask(*state, parameters, "profiler.example.com:20416");
 	const json_t *files = json_object_get(json, "files");
 	const json_t *file = json_array_get(files, 0);
@@ -64,7 +60,9 @@ static void a_file_has_its_share_reason_and_command(void **state)
 
 static void a_command_names_the_server_unless_it_is_the_default(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "shares" },
+							FIXTURE_RANGE,
+							{} };
 	static const struct {
 		const char *host, *command;
 	} cases[] = {
@@ -85,7 +83,9 @@ static void a_command_names_the_server_unless_it_is_the_default(void **state)
 
 static void a_command_omits_a_server_name_that_is_too_long(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "shares" },
+							FIXTURE_RANGE,
+							{} };
 	scoped(json_decrefp) json_t *json = NULL;
 	char host[1024] = "";
 
@@ -98,8 +98,8 @@ static void a_command_omits_a_server_name_that_is_too_long(void **state)
 
 static void without_a_service_and_with_total_all_services_are_selected(void **state)
 {
-	static const struct http_field without[] = { RANGE, {} };
-	static const struct http_field total[] = { { "service", "Total" }, RANGE, {} };
+	static const struct http_field without[] = { FIXTURE_RANGE, {} };
+	static const struct http_field total[] = { { "service", "Total" }, FIXTURE_RANGE, {} };
 	static const struct http_field *const cases[] = { without, total };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -112,7 +112,9 @@ static void without_a_service_and_with_total_all_services_are_selected(void **st
 
 static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
+	static const struct http_field parameters[] = { { "service", "nobody" },
+							FIXTURE_RANGE,
+							{} };
 	scoped(json_decrefp) json_t *json = ask(*state, parameters, "localhost");
 
 	assert_non_null(strstr(json_text_at(json, "message"), "nobody"));
@@ -132,12 +134,8 @@ static void the_error_names_the_invalid_parameter(void **state)
 		{ { { "filter", "=" } }, "filter" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(http_response_release) struct http_response response;
-
-		ask_handler(*state, api_unresolved, cases[i].parameters, NULL, &response);
-		assert_error(&response, 400, cases[i].message);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_bad_request(*state, api_unresolved, cases[i].parameters, cases[i].message);
 }
 
 static void a_failing_store_is_500(void **state)

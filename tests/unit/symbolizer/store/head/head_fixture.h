@@ -19,7 +19,8 @@ struct fixture {
 	struct store_missing missing;
 };
 
-static inline int setup_with(void **state, uint64_t slots_per_segment, size_t max_bytes, size_t max_numbers_bytes, size_t max_agents)
+static inline int setup_with(void **state, uint64_t slots_per_segment, size_t max_bytes,
+			     size_t max_numbers_bytes, size_t max_agents)
 {
 	const struct head_options options = { .slots_per_segment = slots_per_segment,
 					      .max_bytes = max_bytes,
