@@ -192,6 +192,9 @@ static __always_inline void add_builtin_function(struct sample *sample,
 
 	if (sample->mapping.interpreter == 0 || sample->mapping.interpreter != v8_of(sample))
 		return;
+	/* It had no frame, and a row led to its caller, which has this frame pointer. */
+	if (sample->registers.fp == left->fp)
+		return;
 	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias,
 				    sample->n_by_pointer != left->n_by_pointer);
 	if (sample->v8_function == 0)
