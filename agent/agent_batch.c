@@ -99,9 +99,8 @@ int agent_close_window(struct agent *agent)
 	/* Before the window closes: the kernel then sends stacks in full for the next one. */
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
 	code_reader_begin_window(agent->code_reader, collector_window(agent->collector) + 1);
-	if (agent->java_frames)
-		java_frames_begin_window(agent->java_frames,
-					 collector_window(agent->collector) + 1);
+	compiled_frames_begin_window(agent->compiled_frames,
+				     collector_window(agent->collector) + 1);
 	unwind_publisher_tidy(&agent->tables);
 	agent_update_metrics(agent);
 	agent->is_measured = true;

@@ -18,59 +18,64 @@ static struct code_key code_key_of(const struct abi_sample *sample, uint64_t add
 	};
 }
 
-static struct java_pc java_pc_of(const struct abi_sample *sample, const struct abi_frame *frame)
+static bool is_compiled(const struct abi_frame *frame)
 {
-	return (struct java_pc){
-		.code = code_key_of(sample, frame->address & ~(uint64_t)ABI_HOTSPOT_MARKS),
+	if (frame->kind == FRAME_V8)
+		return frame->address & ABI_V8_OPTIMIZED;
+	return frame->kind == FRAME_HOTSPOT && frame->address & ABI_HOTSPOT_COMPILED;
+}
+
+static struct compiled_pc compiled_pc_of(const struct abi_sample *sample,
+					 const struct abi_frame *frame)
+{
+	const uint64_t marks = frame->kind == FRAME_V8 ? ABI_V8_OPTIMIZED : ABI_HOTSPOT_MARKS;
+
+	return (struct compiled_pc){
+		.code = code_key_of(sample, frame->address & ~marks),
 		.pc_offset = frame->executable,
 	};
 }
 
-static int find_code(void *arg, const struct abi_sample *sample, uint64_t address,
-		     uint32_t *ret_number)
+/*
+ * A function whose names are not known has neither object nor position. Returns the number of
+ * frames: 0 for a built-in function of V8, which also has a native frame.
+ */
+static size_t put_function(const struct agent *agent, const struct abi_sample *sample,
+			   const struct compiled_frame *function, struct window_frame *ret_frame)
 {
-	const struct agent *agent = arg;
-	const struct code_key key = code_key_of(sample, address);
-	int r = code_reader_get(agent->code_reader, &key, ret_number);
-
-	/* A built-in function also has a native frame. */
-	return r == CODE_IS_BUILTIN ? FRAME_IS_LEFT_OUT : r;
-}
-
-/* A method whose names are not known has neither object nor position. */
-static struct window_frame java_frame(const struct agent *agent, const struct abi_sample *sample,
-				      uint64_t address, uint32_t position)
-{
-	struct window_frame frame = { .kind = FRAME_HOTSPOT };
-	const struct code_key key = code_key_of(sample, address);
+	const struct code_key key = code_key_of(sample, function->function);
 	uint32_t number;
+	int r = code_reader_get(agent->code_reader, &key, &number);
 
-	if (code_reader_get(agent->code_reader, &key, &number) == 1) {
-		frame.object = FRAME_CODE_OBJECT | number;
-		frame.address = position;
+	if (r == 1) {
+		ret_frame->object = FRAME_CODE_OBJECT | number;
+		ret_frame->address = function->position;
 	}
-	return frame;
+	return r == CODE_IS_BUILTIN ? 0 : 1;
 }
 
-static size_t find_java(void *arg, const struct abi_sample *sample, const struct abi_frame *frame,
-			struct window_frame *ret_frames, size_t max)
+static size_t find_functions(void *arg, const struct abi_sample *sample,
+			     const struct abi_frame *frame, struct window_frame *ret_frames,
+			     size_t max)
 {
-	const struct java_pc pc = java_pc_of(sample, frame);
+	const struct compiled_pc pc = compiled_pc_of(sample, frame);
+	const struct compiled_frame single = { .function = frame->address,
+					       .position = frame->executable };
+	const struct compiled_frame *functions = &single;
 	const struct agent *agent = arg;
-	const struct hotspot_frame *methods;
-	size_t count;
+	size_t count = 1, n_frames = 0;
 
-	if (!(frame->address & ABI_HOTSPOT_COMPILED)) {
-		ret_frames[0] = java_frame(agent, sample, frame->address, frame->executable);
+	if (is_compiled(frame))
+		count = compiled_frames_get(agent->compiled_frames, &pc, &functions);
+	if (count == 0) {
+		ret_frames[0] = (struct window_frame){ .kind = (uint8_t)frame->kind };
 		return 1;
 	}
-	if (!agent->java_frames)
-		return 0;
-	count = MIN(java_frames_get(agent->java_frames, &pc, &methods), max);
-	for (size_t i = 0; i < count; i++)
-		ret_frames[i] =
-			java_frame(agent, sample, methods[i].method, methods[i].byte_code_index);
-	return count;
+	for (size_t i = 0; i < count && n_frames < max; i++) {
+		ret_frames[n_frames] = (struct window_frame){ .kind = (uint8_t)frame->kind };
+		n_frames += put_function(agent, sample, &functions[i], &ret_frames[n_frames]);
+	}
+	return n_frames;
 }
 
 static int publish_jvm(void *arg, uint32_t pid, const struct abi_jvm *jvm)
@@ -113,16 +118,15 @@ int agent_start_code(struct agent *agent)
 	};
 	const struct frame_code_source source = {
 		.arg = agent,
-		.find = find_code,
-		.find_java = find_java,
+		.find = find_functions,
 	};
 	int r = code_reader_new(agent->helpers, frame_resolver_code_objects(agent->frames),
 				&agent->code_reader);
 
 	if (r == 0 && !agent->config->java_disabled)
 		r = jvm_table_new(&options, &agent->jvms);
-	if (r == 0 && !agent->config->java_disabled)
-		r = java_frames_new(agent->helpers, &agent->java_frames);
+	if (r == 0)
+		r = compiled_frames_new(agent->helpers, &agent->compiled_frames);
 	if (r < 0)
 		return agent_log_not_made(r, "the reader of interpreters' functions");
 	frame_resolver_set_code_source(agent->frames, &source);
@@ -131,7 +135,7 @@ int agent_start_code(struct agent *agent)
 
 void agent_free_code(struct agent *agent)
 {
-	java_frames_free(agent->java_frames);
+	compiled_frames_free(agent->compiled_frames);
 	jvm_table_free(agent->jvms);
 	code_reader_free(agent->code_reader);
 }
@@ -166,20 +170,21 @@ static int want_code(const struct wanted_code *wanted, const struct code_source 
 	return r < 0 ? r : r == 0;
 }
 
-static int want_compiled(const struct wanted_code *wanted, const struct abi_frame *frame)
+static int want_compiled(const struct wanted_code *wanted, const struct code_source *source,
+			 const struct abi_frame *frame)
 {
-	const struct java_pc pc = java_pc_of(wanted->sample, frame);
-	struct java_frames *java_frames = wanted->agent->java_frames;
-	const struct hotspot_frame *methods;
+	const struct compiled_pc pc = compiled_pc_of(wanted->sample, frame);
+	struct compiled_frames *compiled = wanted->agent->compiled_frames;
+	const struct compiled_frame *functions;
 	int needs = 0;
 	size_t count;
-	int r = java_frames_want(java_frames, &pc, wanted->java.layout, wanted->window);
+	int r = compiled_frames_want(compiled, &pc, source, wanted->window);
 
 	if (r <= 0)
 		return r < 0 ? r : 1;
-	count = java_frames_get(java_frames, &pc, &methods);
+	count = compiled_frames_get(compiled, &pc, &functions);
 	for (size_t i = 0; i < count; i++) {
-		r = want_code(wanted, &wanted->java, methods[i].method);
+		r = want_code(wanted, source, functions[i].function);
 		if (r < 0)
 			return r;
 		needs |= r;
@@ -189,19 +194,22 @@ static int want_compiled(const struct wanted_code *wanted, const struct abi_fram
 
 static int want_frame(const struct wanted_code *wanted, const struct abi_frame *frame)
 {
+	const struct code_source *source;
+
 	if (frame->kind == FRAME_PYTHON)
-		return want_code(wanted, &wanted->python, frame->address);
-	if (frame->kind == FRAME_V8)
-		return want_code(wanted, &wanted->v8, frame->address);
-	if (frame->kind == FRAME_PHP)
-		return want_code(wanted, &wanted->php, frame->address);
-	if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
-		return want_code(wanted, &wanted->ruby, frame->address);
-	if (frame->kind != FRAME_HOTSPOT || !wanted->java.layout)
+		source = &wanted->python;
+	else if (frame->kind == FRAME_V8)
+		source = &wanted->v8;
+	else if (frame->kind == FRAME_PHP)
+		source = &wanted->php;
+	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
+		source = &wanted->ruby;
+	else if (frame->kind == FRAME_HOTSPOT && wanted->java.layout)
+		source = &wanted->java;
+	else
 		return 0;
-	return frame->address & ABI_HOTSPOT_COMPILED
-		       ? want_compiled(wanted, frame)
-		       : want_code(wanted, &wanted->java, frame->address);
+	return is_compiled(frame) ? want_compiled(wanted, source, frame)
+				  : want_code(wanted, source, frame->address);
 }
 
 int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
@@ -239,8 +247,7 @@ void agent_serve_code(struct agent *agent, uint64_t now_ns)
 {
 	if (agent->jvms)
 		jvm_table_flush(agent->jvms, now_ns);
-	if (agent->java_frames)
-		java_frames_flush(agent->java_frames);
+	compiled_frames_flush(agent->compiled_frames);
 	code_reader_flush(agent->code_reader, now_ns);
 }
 

@@ -35,7 +35,7 @@
 #include "agent/host_info.h"
 #include "agent/jit/jit_names.h"
 #include "agent/interpreter/code_reader.h"
-#include "agent/interpreter/java_frames.h"
+#include "agent/interpreter/compiled_frames.h"
 #include "agent/interpreter/jvm_table.h"
 #include "agent/publish/mapping_publisher.h"
 #include "agent/parked_records.h"
@@ -82,7 +82,7 @@ struct agent {
 	struct jit_names *jit_names; /* NULL: generated code is not named */
 	struct code_reader *code_reader;
 	struct jvm_table *jvms; /* these two: NULL if Java is not wanted */
-	struct java_frames *java_frames;
+	struct compiled_frames *compiled_frames;
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted;

@@ -79,6 +79,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->is_without_jvm = false;
 	sample->n_java_frames = 0;
 	sample->n_v8_frames = 0;
+	sample->v8_dispatch_table = 0;
 	sample->ruby = 0;
 	sample->n_ruby_frames = 0;
 }

@@ -86,7 +86,7 @@ struct left_frame {
 #define walk_interpreter(sample, ret_ended)  false
 #define step_java(sample, mapped, ret_ended) false
 #define add_user_frame                       sample_add_frame
-#define is_v8_function(sample, mapped)       false
+#define is_v8_function(sample, pc, mapped)   false
 #define add_v8_frame(sample)                 true
 #define add_builtin_function(sample, left)   (void)(left)
 #else
@@ -163,13 +163,13 @@ static __always_inline bool add_user_frame(struct sample *sample, __u32 kind, __
 	return !is_full(sample) && sample_add_frame(sample, kind, executable, address);
 }
 
-/* Whether V8 generated the code for a function, which is then in sample->v8_function. */
-static __always_inline bool is_v8_function(struct sample *sample, bool mapped)
+/* Whether V8 generated the code at @pc for a function, which is then in sample->v8_function. */
+static __always_inline bool is_v8_function(struct sample *sample, __u64 pc, bool mapped)
 {
 	if ((mapped && sample->mapping.executable != 0) || v8_of(sample) == 0 ||
 	    sample->registers.fp < sample->registers.sp)
 		return false;
-	(void)v8_find_function(sample, sample->registers.fp, 0, true);
+	(void)v8_find_function(sample, sample->registers.fp, 0, pc, true);
 	return sample->v8_function != 0;
 }
 
@@ -177,7 +177,7 @@ static __always_inline bool add_v8_frame(struct sample *sample)
 {
 	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
 	sample->n_v8_frames++;
-	return add_user_frame(sample, FRAME_V8, 0, sample->v8_function);
+	return add_user_frame(sample, FRAME_V8, sample->v8_position, sample->v8_function);
 }
 
 /*
@@ -195,7 +195,7 @@ static __always_inline void add_builtin_function(struct sample *sample,
 	/* It had no frame, and a row led to its caller, which has this frame pointer. */
 	if (sample->registers.fp == left->fp)
 		return;
-	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias,
+	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias, 0,
 				    sample->n_by_pointer != left->n_by_pointer);
 	if (sample->v8_function == 0)
 		return;
@@ -260,7 +260,7 @@ static __always_inline bool unwind_step(struct sample *sample)
 		return ended;
 	/* A replaced range is represented by a mapping with end 0. */
 	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
-	if (is_v8_function(sample, mapped)) {
+	if (is_v8_function(sample, pc, mapped)) {
 		if (!add_v8_frame(sample))
 			return cut(sample, STACK_CUT_DEPTH);
 	} else if (mapped) {

@@ -200,11 +200,11 @@ int reader_jvm_decode(const struct helper_message *message, struct reader_jvm *r
 	return ret_jvm->result;
 }
 
-bool reader_java_frames_get(const struct helper_message *message, size_t index,
-			    struct reader_java_frames *ret_frames)
+bool reader_compiled_frames_get(const struct helper_message *message, size_t index,
+				struct reader_compiled_frames *ret_frames)
 {
 	if (index >= message->size / sizeof(*ret_frames))
 		return false;
 	memcpy(ret_frames, message->bytes + index * sizeof(*ret_frames), sizeof(*ret_frames));
-	return ret_frames->result <= HOTSPOT_MAX_INLINED && ret_frames->result >= -MAX_ERRNO;
+	return ret_frames->result <= COMPILED_MAX_INLINED && ret_frames->result >= -MAX_ERRNO;
 }

@@ -74,12 +74,12 @@ bool finder_request_next(const struct helper_message *message, size_t *offset,
 			 struct finder_item *ret_item, const char **ret_path);
 
 enum reader_file {
-	READER_MAPS,         /* the lines of executable mappings */
-	READER_COMMAND_LINE, /* its first READER_BEGINNING_BYTES */
-	READER_PAGES,        /* reads one byte of each page, to make the pages resident */
-	READER_CODE,         /* reads code objects of an interpreter */
-	READER_JVM,          /* reads the layout of a JVM */
-	READER_JAVA_FRAMES,  /* reads which methods compiled code executes */
+	READER_MAPS,            /* the lines of executable mappings */
+	READER_COMMAND_LINE,    /* its first READER_BEGINNING_BYTES */
+	READER_PAGES,           /* reads one byte of each page, to make the pages resident */
+	READER_CODE,            /* reads code objects of an interpreter */
+	READER_JVM,             /* reads the layout of a JVM */
+	READER_COMPILED_FRAMES, /* reads which functions compiled code executes */
 };
 
 #define READER_BEGINNING_BYTES 4095
@@ -93,7 +93,7 @@ enum reader_file {
 /*
  * Followed by up to READER_MAX_PAGES addresses of 8 bytes for READER_PAGES, by a struct
  * reader_code_request for READER_CODE, reader_jvm_request for READER_JVM, or
- * reader_java_request for READER_JAVA_FRAMES.
+ * reader_compiled_request for READER_COMPILED_FRAMES.
  */
 struct reader_request {
 	uint32_t pid;
@@ -153,32 +153,34 @@ struct reader_jvm {
 int reader_jvm_decode(const struct helper_message *message, struct reader_jvm *ret_jvm);
 
 /* Maximum number of items of one request: their answers fit into a message. */
-#define READER_MAX_JAVA_FRAMES 128
+#define READER_MAX_COMPILED_FRAMES 64
 
 /* Followed by @count items. */
-struct reader_java_request {
+struct reader_compiled_request {
+	uint32_t runtime; /* enum interpreter_runtime */
+	uint32_t version; /* of V8 */
 	uint32_t count;
 	uint32_t zero;
-	struct hotspot_layout layout;
+	struct hotspot_layout layout; /* of a JVM */
 };
 
-struct reader_java_item {
-	uint64_t nmethod;
+struct reader_compiled_item {
+	uint64_t code; /* the nmethod, or a pointer to the Code of V8 */
 	uint32_t pc_offset;
 	uint32_t zero;
 };
 
-/* The answer to READER_JAVA_FRAMES is a list of these, in the order of the items. */
-struct reader_java_frames {
-	struct reader_java_item item;
-	int32_t result; /* of hotspot_frames_read() */
+/* The answer to READER_COMPILED_FRAMES is a list of these, in the order of the items. */
+struct reader_compiled_frames {
+	struct reader_compiled_item item;
+	int32_t result; /* of hotspot_frames_read() or v8_frames_read() */
 	uint32_t zero;
-	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+	struct compiled_frame frames[COMPILED_MAX_INLINED];
 };
 
 /* Reads element @index of an answer. False: there is none, or it is malformed. */
-bool reader_java_frames_get(const struct helper_message *message, size_t index,
-			    struct reader_java_frames *ret_frames);
+bool reader_compiled_frames_get(const struct helper_message *message, size_t index,
+				struct reader_compiled_frames *ret_frames);
 
 /* Answer to READER_PAGES: number of pages with each outcome (page_toucher.h). */
 struct reader_touched {

@@ -17,6 +17,7 @@
 #include "agent/interpreter/python/python_layout.h"
 #include "agent/interpreter/ruby/ruby_code.h"
 #include "agent/interpreter/v8/v8_code.h"
+#include "agent/interpreter/v8/v8_frames.h"
 #include "common/capabilities.h"
 
 /* Most text in one answer: the rest of a message after the header. */
@@ -295,37 +296,51 @@ static int answer_jvm(int socket, const struct helper_message *message,
 	return helper_send(socket, reply, 0);
 }
 
-static int answer_java_frames(int socket, const struct helper_message *message,
-			      struct helper_message *reply)
+static int read_frames(struct code_memory *memory, const struct reader_compiled_item *item,
+		       struct compiled_frame *ret_frames)
+{
+	if (memory->runtime == INTERPRETER_V8)
+		return v8_frames_read(&memory->v8, &memory->v8_lines, item->code, item->pc_offset,
+				      ret_frames);
+	return hotspot_frames_read(&memory->hotspot, item->code, item->pc_offset, ret_frames);
+}
+
+static int answer_compiled_frames(int socket, const struct helper_message *message,
+				  struct helper_message *reply)
 {
 	struct reader_request request;
-	struct reader_java_request java;
-	size_t at = sizeof(request) + sizeof(java);
+	struct reader_compiled_request compiled;
+	struct reader_code_request code = {};
+	size_t at = sizeof(request) + sizeof(compiled);
+	struct code_memory memory;
+	bool has_layout;
 	pid_t pid;
-	const struct hotspot_memory memory = { .layout = &java.layout,
-					       .read = read_memory,
-					       .arg = &pid };
 
-	static_assert(READER_MAX_JAVA_FRAMES * sizeof(struct reader_java_frames) <=
+	static_assert(READER_MAX_COMPILED_FRAMES * sizeof(struct reader_compiled_frames) <=
 			      HELPER_MESSAGE_MAX_BYTES,
 		      "an answer is one message");
 	if (message->size < at)
 		return -EBADMSG;
 	memcpy(&request, message->bytes, sizeof(request));
-	memcpy(&java, message->bytes + sizeof(request), sizeof(java));
+	memcpy(&compiled, message->bytes + sizeof(request), sizeof(compiled));
 	pid = (pid_t)request.pid;
+	code.runtime = compiled.runtime;
+	code.version = compiled.version;
+	code.layout = compiled.layout;
+	has_layout =
+		(compiled.runtime == INTERPRETER_HOTSPOT || compiled.runtime == INTERPRETER_V8) &&
+		begin_code(&code, &pid, &memory);
 	reply->size = 0;
 	reply->n_fds = 0;
-	for (uint32_t i = 0; hotspot_layout_is_valid(&java.layout) &&
-			     i < MIN(java.count, (uint32_t)READER_MAX_JAVA_FRAMES) &&
-			     at + sizeof(struct reader_java_item) <= message->size;
+	for (uint32_t i = 0;
+	     has_layout && i < MIN(compiled.count, (uint32_t)READER_MAX_COMPILED_FRAMES) &&
+	     at + sizeof(struct reader_compiled_item) <= message->size;
 	     i++) {
-		struct reader_java_frames answer = {};
+		struct reader_compiled_frames answer = {};
 
 		memcpy(&answer.item, message->bytes + at, sizeof(answer.item));
 		at += sizeof(answer.item);
-		answer.result = hotspot_frames_read(&memory, answer.item.nmethod,
-						    answer.item.pc_offset, answer.frames);
+		answer.result = read_frames(&memory, &answer.item, answer.frames);
 		memcpy(reply->bytes + reply->size, &answer, sizeof(answer));
 		reply->size += sizeof(answer);
 	}
@@ -347,8 +362,8 @@ static int answer_request(int socket, const struct helper_message *message,
 		return answer_code(socket, message, reply);
 	if (request.file == READER_JVM)
 		return answer_jvm(socket, message, reply);
-	if (request.file == READER_JAVA_FRAMES)
-		return answer_java_frames(socket, message, reply);
+	if (request.file == READER_COMPILED_FRAMES)
+		return answer_compiled_frames(socket, message, reply);
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", request.pid,
 		       request.file == READER_MAPS ? "maps" : "cmdline");
 	return request.file == READER_MAPS ? answer_maps(socket, path, reply)

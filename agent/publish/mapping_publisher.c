@@ -143,9 +143,8 @@ static bool interpreter_entry(struct mapping_publisher *publisher,
 		return true;
 	}
 	if (facts->runtime == INTERPRETER_V8 && v8 && !publisher->without_javascript) {
-		ret_entry->v8.function_shared = v8->function_shared;
-		ret_entry->v8.entry = facts->loop[0];
-		ret_entry->v8.builtins = facts->loop[1];
+		ret_entry->runtime_addr = facts->runtime_addr;
+		ret_entry->v8 = v8_walk_of(v8, facts);
 		return true;
 	}
 	if (facts->runtime == INTERPRETER_PHP && !publisher->without_php)

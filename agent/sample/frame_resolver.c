@@ -137,47 +137,27 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 					    .object = FRAME_CODE_OBJECT | number };
 }
 
-static bool is_byte_code(uint32_t kind)
+/* A frame of byte code: its executable is the position in the code object. */
+static bool has_functions(const struct abi_frame *frame)
 {
-	kind &= ABI_FRAME_KIND;
-	return kind == FRAME_PYTHON || kind == FRAME_V8 || kind == FRAME_PHP || kind == FRAME_RUBY;
+	const uint32_t kind = frame->kind & ABI_FRAME_KIND;
+
+	return (kind == FRAME_PYTHON || kind == FRAME_HOTSPOT || kind == FRAME_V8 ||
+		kind == FRAME_PHP || kind == FRAME_RUBY) &&
+	       !(frame->executable & FRAME_CODE_OBJECT);
 }
 
-/*
- * In a frame of byte code, the executable is the position in the code object. Returns the number of
- * frames in @ret_frame: 0 or 1.
- */
-static size_t convert_byte_code(const struct frame_resolver *resolver,
+/* Returns the number of frames in @ret_frames, at most @max, which is not 0. */
+static size_t convert_functions(const struct frame_resolver *resolver,
 				const struct abi_sample *sample, const struct abi_frame *from,
-				struct window_frame *ret_frame)
+				struct window_frame *ret_frames, size_t max)
 {
 	const struct frame_code_source *source = &resolver->code_source;
-	uint32_t number;
-	int r;
 
+	if (source->find)
+		return source->find(source->arg, sample, from, ret_frames, max);
 	/* Without the object, neither the address nor the position means anything. */
-	*ret_frame = (struct window_frame){ .kind = (uint8_t)from->kind };
-	r = source->find ? source->find(source->arg, sample, from->address, &number) : 0;
-	if (r == 1) {
-		ret_frame->object = FRAME_CODE_OBJECT | number;
-		ret_frame->address = from->executable;
-	}
-	return r == FRAME_IS_LEFT_OUT ? 0 : 1;
-}
-
-/* Returns the number of frames in @ret_frames, at least 1 and at most @max, which is not 0. */
-static size_t convert_java(const struct frame_resolver *resolver, const struct abi_sample *sample,
-			   const struct abi_frame *from, struct window_frame *ret_frames,
-			   size_t max)
-{
-	const struct frame_code_source *source = &resolver->code_source;
-	size_t count = 0;
-
-	if (source->find_java)
-		count = source->find_java(source->arg, sample, from, ret_frames, max);
-	if (count > 0)
-		return count;
-	ret_frames[0] = (struct window_frame){ .kind = FRAME_HOTSPOT };
+	ret_frames[0] = (struct window_frame){ .kind = (uint8_t)from->kind };
 	return 1;
 }
 
@@ -199,14 +179,9 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			*ret_cut = STACK_CUT_DEPTH;
 			return count;
 		}
-		if (frames[i].kind == FRAME_HOTSPOT &&
-		    !(frames[i].executable & FRAME_CODE_OBJECT)) {
-			count += convert_java(resolver, sample, &frames[i], frame,
-					      STACK_MAX_FRAMES - count);
-			continue;
-		}
-		if (is_byte_code(frames[i].kind) && !(frames[i].executable & FRAME_CODE_OBJECT)) {
-			count += convert_byte_code(resolver, sample, &frames[i], frame);
+		if (has_functions(&frames[i])) {
+			count += convert_functions(resolver, sample, &frames[i], frame,
+						   STACK_MAX_FRAMES - count);
 			continue;
 		}
 		*frame = (struct window_frame){

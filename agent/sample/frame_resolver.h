@@ -15,26 +15,17 @@
 
 struct frame_resolver;
 
-/* Another frame stands for the function. */
-#define FRAME_IS_LEFT_OUT 2
-
-/*
- * Finds the code object at an address in the process of a sample, as code_reader_get() does
- * (agent/interpreter/code_reader.h). 1: *ret_number; 0: its content is not known; or
- * FRAME_IS_LEFT_OUT.
- */
+/* Finds the functions of interpreters and virtual machines. */
 struct frame_code_source {
 	void *arg;
 	/*
-	 * Finds the frames of Java methods that @frame (of the kind HOTSPOT) stands for, innermost
-	 * first: compiled code has methods inlined into it. Returns their number, at most @max;
-	 * 0: they are not known. NULL: frames of Java are not converted.
+	 * Finds the frames of functions that @frame, of byte code or of code that a compiler made
+	 * of it, stands for, the innermost first: compiled code has functions inlined into it.
+	 * Returns their number, at most @max, which is not 0; 0: another frame stands for the
+	 * function.
 	 */
-	size_t (*find_java)(void *arg, const struct abi_sample *sample,
-			    const struct abi_frame *frame, struct window_frame *ret_frames,
-			    size_t max);
-	int (*find)(void *arg, const struct abi_sample *sample, uint64_t address,
-		    uint32_t *ret_number);
+	size_t (*find)(void *arg, const struct abi_sample *sample, const struct abi_frame *frame,
+		       struct window_frame *ret_frames, size_t max);
 };
 
 /* @layout is borrowed until the resolver is freed. */

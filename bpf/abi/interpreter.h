@@ -102,11 +102,32 @@ struct abi_python_layout {
  *   fp - 16       the JSFunction, which points to its SharedFunctionInfo
  *
  * Pointers to heap objects have 1 in their two lowest bits. A frame of the kind V8 is {address of
- * the SharedFunctionInfo, 0}. abi_process.flags has the index of the process's V8.
+ * the SharedFunctionInfo, 0}, or {address of the Code with the mark ABI_V8_OPTIMIZED, offset of the
+ * pc in it}: an optimizing compiler may have inlined functions there. abi_process.flags has the
+ * index of the process's V8.
+ *
+ * The Code of a function is what its next call will execute. The pc of a frame may lie in other
+ * code: after V8 has compiled the function again, and in code that was entered in a loop.
+ *
+ * Offsets are in bytes. Those of a function are from ABI_V8_FUNCTION_START on, those of a Code from
+ * ABI_V8_CODE_START on, so that each is read at once.
  */
 struct abi_v8_layout {
-	__u16 function_shared; /* bytes from the beginning of a JSFunction */
-	__u16 zero[3];
+	__u16 function_shared;
+	__u16 function_code;  /* 0: it is not known; the others of this group mean nothing */
+	__u8 code_start;      /* pointer to the instructions; 0: they are code_header bytes away */
+	__u8 code_flags;      /* 4 bytes; the lowest ABI_V8_KIND_BITS are the kind of code */
+	__u8 code_bytes;      /* 4 bytes */
+	__u8 first_optimized; /* the lowest kind of optimized code */
+	__u8 code_header;
+	__u8 zero[3];
+	/*
+	 * Not 0: the word at function_code has in its lower half the index of an entry of a table,
+	 * times 256. The address of the table is at this offset in the structure whose address is
+	 * at abi_interpreter.runtime_addr. The second word of an entry of 16 bytes has in its upper
+	 * 48 bits the pointer to the Code, without its tag.
+	 */
+	__u32 dispatch_table;
 	/*
 	 * ELF addresses, 0 and 0 if not known: the built-in functions, and the one of them that
 	 * calls the handlers of byte code
@@ -176,7 +197,8 @@ struct abi_ruby_layout {
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
-	__u64 runtime_addr; /* ELF address of the runtime's state: _PyRuntime */
+	/* ELF address of the runtime's state: _PyRuntime; V8: see dispatch_table, address */
+	__u64 runtime_addr;
 	struct abi_code_range loop[ABI_LOOP_PARTS]; /* the first one begins with the function */
 	union {
 		struct abi_python_layout python;
@@ -188,4 +210,15 @@ struct abi_interpreter {
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];
 };
 
-_Static_assert(sizeof(struct abi_interpreter) == 216, "part of the BPF/userspace ABI");
+#define ABI_V8_OPTIMIZED 4
+
+#define ABI_V8_FUNCTION_START 24
+#define ABI_V8_FUNCTION_WORDS 4
+#define ABI_V8_CODE_START     40
+#define ABI_V8_CODE_WORDS     3
+#define ABI_V8_KIND_BITS      4
+
+/* V8 reserves at most 512 MiB for all code. */
+#define ABI_V8_MAX_CODE_BYTES (1U << 29)
+
+_Static_assert(sizeof(struct abi_interpreter) == 224, "part of the BPF/userspace ABI");

@@ -100,7 +100,14 @@ struct sample {
 	__u64 blob[ABI_CODE_BLOB_BYTES / sizeof(__u64)];
 	/* v8_walk.bpf.h */
 	__u32 n_v8_frames;
-	__u64 v8_function; /* address of the SharedFunctionInfo that was found last; 0: none */
+	/*
+	 * The function that was found last: {address of the SharedFunctionInfo, 0} or {optimized
+	 * code, offset}; 0: none.
+	 */
+	__u64 v8_function;
+	__u32 v8_position;
+	__u64 v8_dispatch_table;               /* of the process; 0: not read yet */
+	__u64 v8_words[ABI_V8_FUNCTION_WORDS]; /* a power of two */
 	/* ruby_walk.bpf.h */
 	__u32 ruby; /* the interpreter whose loop is in the stack; 0: none */
 	__u64 ruby_bias;

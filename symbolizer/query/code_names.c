@@ -52,12 +52,12 @@ static bool is_script(const char *language)
 }
 
 /*
- * Instructions of PHP have a line, which the agent sends. Only imported code of interpreters has no
- * language: other profilers send lines.
+ * Instructions of PHP and JavaScript have a line, which the agent sends. Only imported code of
+ * interpreters has no language: other profilers send lines.
  */
 static bool has_line_as_position(unsigned int kind, const struct store_code_object *object)
 {
-	if (kind == FRAME_JIT || kind == FRAME_IMPORTED || kind == FRAME_PHP)
+	if (kind == FRAME_JIT || kind == FRAME_IMPORTED || kind == FRAME_PHP || kind == FRAME_V8)
 		return true;
 	return kind >= FRAME_PYTHON && kind <= FRAME_BEAM && object->language[0] == '\0';
 }

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Stacks of Node.js have the functions of JavaScript, without an option of Node.js: of known shares, in deep recursion, called
-# by V8's built-in functions, and in workers. The shares are those that Node's own profiler finds in the same program.
+# by V8's built-in functions, in workers, and inlined by V8 into each other. The shares are those that Node's own profiler finds
+# in the same program.
 #
-# V8 inlines functions into their callers, which hides them. Here it is told not to, so that the shares are known.
+# All programs but one run without inlining, so that each function is known to have its own frame.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq
@@ -18,10 +19,10 @@ esac
 without_inlining=(--no-turbo-inlining)
 ! "$node" --v8-options | grep -q maglev-inlining || without_inlining+=(--no-maglev-inlining)
 
-# A process has the name of the file that it executes, also if that is a symbolic link.
+# start_script NAME PROGRAM FLAGS...: a process has the name of the file that it executes, also if that is a symbolic link.
 start_script() {
 	ln -s "$node" "$work/js_$1"
-	start_background "js_$1" "$work/js_$1" "${without_inlining[@]}" "${@:2}" "$script" "$1" "$work/end"
+	start_background "js_$1" "$work/js_$1" "${@:3}" "$script" "$2" "$work/end"
 	pids[$1]=$background_pid
 }
 
@@ -33,6 +34,9 @@ expect_callers() {
 	[ -n "$(callers_of "$1" "$2")" ] || fail "no function $2"
 }
 
+# line_share FILE LABEL TOTAL: percent of TOTAL whose stacks have the label.
+line_share() { awk -v value="$(value_of "$1" "$2")" -v total="$3" 'BEGIN { printf "%.2f\n", 100 * value / total }'; }
+
 # profiler_share NAME: percent of the samples of Node's profiler that have the function, of those with shares().
 profiler_share() {
 	jq -r --arg name "$1" '
@@ -40,18 +44,46 @@ profiler_share() {
 		| (reduce .nodes[] as $n ({}; reduce ($n.children // [])[] as $c (.; .[$c | tostring] = $n.id))) as $parent
 		| def names($id): if $id == null then [] else [$byId[$id | tostring].callFrame.functionName] + names($parent[$id | tostring]) end;
 		[.nodes[] | { names: names(.id), count: .hitCount } | select(.names | index("shares"))] as $all
+		| ([$all[].count] | add) as $total
 		| ([$all[] | select(.names | index($name)) | .count] | add // 0) as $with
-		| 100 * $with / ([$all[].count] | add)' "$work"/profiler/*.cpuprofile
+		| "\(100 * $with / $total) \($total)"' "$work"/profiler_shares/*.cpuprofile
+}
+
+# profiler_lines FIRST LAST FROM TO: percent of the samples of Node's profiler in the lines from FROM to TO, of those in the lines
+# from FIRST to LAST, and the number of these. This profiler has no frames of inlined functions, but their lines.
+profiler_lines() {
+	jq -r --argjson first "$1" --argjson last "$2" --argjson from "$3" --argjson to "$4" '
+		[.nodes[] | select(.callFrame.url | endswith("javascript_stacks.js")) | .positionTicks[]?
+			| select(.line >= $first and .line <= $last)] as $all
+		| ([$all[].ticks] | add) as $total
+		| ([$all[] | select(.line >= $from and .line <= $to) | .ticks] | add // 0) as $with
+		| "\(100 * $with / $total) \($total)"' "$work"/profiler_inlined/*.cpuprofile
+}
+
+# self_in_lines FILE FIRST LAST FROM TO: percent of the time in the lines from FROM to TO, of that in the lines from FIRST to LAST.
+self_in_lines() {
+	jq -r '.result[] | select(.self_value > 0) | "\(.self_value)\t\(.profile_location_str)"' "$1" |
+		sed -nE 's/^([0-9]+)\t.* \(javascript_stacks\.js:([0-9]+)\)$/\1 \2/p' |
+		awk -v first="$2" -v last="$3" -v from="$4" -v to="$5" '
+			$2 >= first && $2 <= last { total += $1; if ($2 >= from && $2 <= to) with += $1 }
+			END { printf "%.2f\n", total ? 100 * with / total : 0 }'
+}
+
+# expect_near_sample WHAT PERCENT EXPECTED POINTS SAMPLES: within POINTS and 3.5 standard deviations of the number of samples.
+expect_near_sample() {
+	expect_near "$1" "$2" "$3" "$(awk -v p="$3" -v points="$4" -v n="$5" 'BEGIN { printf "%.2f\n", points + 3.5 * sqrt(p * (100 - p) / n) }')"
 }
 
 readonly FREQUENCY=997 LEAST_CPU_US=2500000
 
 start_server
-start_agent --on_cpu.frequency $FREQUENCY
+start_agent --on_cpu.frequency $FREQUENCY --budget.memory 256MiB
 declare -A pids cpu_before
-start_script shares --cpu-prof --cpu-prof-dir="$work/profiler"
-start_script calls
-start_script threads
+start_script shares shares "${without_inlining[@]}" --cpu-prof --cpu-prof-dir="$work/profiler_shares"
+start_script calls calls "${without_inlining[@]}"
+start_script threads threads "${without_inlining[@]}"
+start_script inlined inlined --cpu-prof --cpu-prof-dir="$work/profiler_inlined"
+start_script unprofiled inlined
 
 # is_named SERVICE: in the last 3 seconds. Until the unwind rows of node are loaded, a few MiB, stacks are cut.
 is_named() {
@@ -60,7 +92,7 @@ is_named() {
 		awk -v cut="$(percent_cut "$work/named.json")" 'BEGIN { exit cut > 0.5 }'
 }
 
-for program in js_shares js_calls js_threads; do
+for program in js_shares js_calls js_threads js_inlined js_unprofiled; do
 	expect_within 90s is_named $program
 done
 next_second
@@ -75,7 +107,7 @@ wait_for_coverage "$second"
 for program in "${!pids[@]}"; do
 	expect_within 30s has_ended "${pids[$program]}"
 done
-for program in shares calls threads; do
+for program in shares calls threads inlined unprofiled; do
 	fetch_profile "$work/$program.json" js_$program "$from" $((second - 1))
 	expect_exact_sums "$work/$program.json"
 	expect_complete "$work/$program.json"
@@ -86,11 +118,10 @@ in_shares=$(function_total "$profile" shares)
 expect_at_least "percent of shares()" "$(function_share "$profile" shares)" 80
 for function in sixty:60 thirty:30 ten:10; do
 	expect_share "$profile" "${function%:*}" "${function#*:}" 2 "$in_shares"
-	expect_near "percent of ${function%:*}() by Node's profiler" "$(profiler_share "${function%:*}")" "${function#*:}" 3
+	read -r share samples < <(profiler_share "${function%:*}")
+	expect_near_sample "percent of ${function%:*}() by Node's profiler" "$share" "${function#*:}" 2 "$samples"
 	expect_callers "$profile" "${function%:*}" '^shares<\(script\)<'
 done
-expect_label "$profile" 'sixty (javascript_stacks.js:27)'
-expect_label "$profile" 'spin (javascript_stacks.js:15)'
 
 profile=$work/calls.json
 # V8's built-in functions may be between a function and the one that it gave them, unless they were inlined.
@@ -112,5 +143,28 @@ profile=$work/threads.json
 expect_at_least "percent of firstThread()" "$(function_share "$profile" firstThread)" 20
 expect_at_least "percent of secondThread()" "$(function_share "$profile" secondThread)" 20
 expect_callers "$profile" firstThread '^worker<\(script\)<'
+
+# The loops are inlined into round(), and step() into the loops. round() calls them in the lines 173 to 175.
+for program in inlined unprofiled; do
+	profile=$work/$program.json
+	in_round=$(function_total "$profile" round)
+	expect_at_least "percent of round()" "$(function_share "$profile" round)" 75
+	for function in six:60:173 three:30:174 one:10:175; do
+		IFS=: read -r name percent line <<<"$function"
+		expect_share "$profile" "$name" "$percent" 2 "$in_round"
+		expect_callers "$profile" "$name" '^round<inlined<'
+		expect_near_sample "percent in line $line" "$(line_share "$profile" "round (javascript_stacks.js:$line)" "$in_round")" \
+			"$percent" 2 $((in_round * FREQUENCY / 1000000))
+	done
+	expect_callers "$profile" step '^(six|three|one)<round<inlined<'
+	expect_label "$profile" 'step (javascript_stacks.js:143)'
+	expect_label "$profile" 'six (javascript_stacks.js:150)'
+done
+# Node's profiler in the same process finds the same shares of lines: of step(), and of the loops in six(), three() and one().
+profile=$work/inlined.json
+for lines in 141:145 148:154 156:162 164:170; do
+	read -r share samples < <(profiler_lines 141 170 "${lines%:*}" "${lines#*:}")
+	expect_near_sample "percent of the lines $lines" "$(self_in_lines "$profile" 141 170 "${lines%:*}" "${lines#*:}")" "$share" 2 "$samples"
+done
 
 expect_at_least "frames of functions" "$(agent_metric 'byte_code_frames_total{runtime="v8"}')" 1000

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					       .read = read_memory,
 					       .arg = &memory };
 	const uint64_t symbols[HOTSPOT_N_SYMBOLS] = { 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80 };
-	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+	struct compiled_frame frames[COMPILED_MAX_INLINED];
 	struct hotspot_layout found;
 	struct python_code code;
 	struct abi_jvm jvm;
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (hotspot_code_read(&reader, 0, 0, &code, content) == 1)
 			assert(python_code_content_bytes(&code) <= sizeof(content));
 		(void)hotspot_code_read(&reader, ABI_HOTSPOT_STUB, 0, &code, content);
-		assert(hotspot_frames_read(&reader, 0, data[0], frames) <= HOTSPOT_MAX_INLINED);
+		assert(hotspot_frames_read(&reader, 0, data[0], frames) <= COMPILED_MAX_INLINED);
 	}
 	if (hotspot_layout_read(&reader, symbols, &found, &jvm) == 1)
 		assert(hotspot_layout_is_valid(&found));

@@ -5,6 +5,7 @@
 //   shares    sixty(), thirty() and ten() use these shares of the time
 //   calls     100 levels of recursion, and functions that are called by V8's built-in functions
 //   threads   two workers
+//   inlined   six(), three() and one() use 60, 30 and 10 % of the time, and V8 inlines them and step() into round()
 
 const fs = require('fs');
 const { Worker, isMainThread, workerData } = require('worker_threads');
@@ -135,6 +136,55 @@ function worker() {
 		run();
 }
 
-const programs = { shares, calls, threads, worker };
+// Longer than the code of a loop around it.
+function step(x, i) {
+	x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d);
+	x = Math.imul(x ^ (x >>> 12), 0x297a2d39);
+	x = Math.imul(x ^ (x >>> 13), 0x165667b1);
+	x = Math.imul(x ^ (x >>> 11), 0x2545f491);
+	return (x ^ (x >>> 14)) + i | 0;
+}
+
+function six(x) {
+	for (let i = 0; i < 600; i++) {
+		x = step(x, i);
+		x = Math.imul(x ^ (x >>> 12), 0x2c1b3c6d);
+	}
+	return x;
+}
+
+function three(x) {
+	for (let i = 0; i < 300; i++) {
+		x = step(x, i);
+		x = Math.imul(x ^ (x >>> 12), 0x2c1b3c6d);
+	}
+	return x;
+}
+
+function one(x) {
+	for (let i = 0; i < 100; i++) {
+		x = step(x, i);
+		x = Math.imul(x ^ (x >>> 12), 0x2c1b3c6d);
+	}
+	return x;
+}
+
+function round(x) {
+	x = six(x);
+	x = three(x);
+	return one(x);
+}
+
+// The event loop calls this, so that V8 does not replace the code of round() in the middle of a loop.
+function inlined() {
+	for (let i = 0; i < 1000; i++)
+		sum = round(sum);
+	if (!hasEnded())
+		setImmediate(inlined);
+}
+
+let sum = 1;
+
+const programs = { shares, calls, threads, worker, inlined };
 
 programs[isMainThread ? program : 'worker']();

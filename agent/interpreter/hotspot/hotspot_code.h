@@ -7,17 +7,9 @@
  * nothing but sizes is believed.
  */
 
+#include "agent/executable/compiled_frame.h"
 #include "agent/interpreter/hotspot/hotspot_layout.h"
 #include "agent/interpreter/python/python_code.h"
-
-/* Methods that the compiler has inlined into each other. JDK 17 inlines up to 15 levels. */
-#define HOTSPOT_MAX_INLINED 24
-
-struct hotspot_frame {
-	uint64_t method;
-	uint32_t byte_code_index;
-	uint32_t zero;
-};
 
 /*
  * Reads the method at @address, or the name of the stub at @address if it has the mark
@@ -33,4 +25,4 @@ int hotspot_code_read(const struct hotspot_memory *memory, uint64_t address, uin
  * negative errno of memory->read.
  */
 int hotspot_frames_read(const struct hotspot_memory *memory, uint64_t nmethod, uint32_t pc_offset,
-			struct hotspot_frame ret_frames[HOTSPOT_MAX_INLINED]);
+			struct compiled_frame ret_frames[COMPILED_MAX_INLINED]);

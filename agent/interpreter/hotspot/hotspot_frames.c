@@ -122,7 +122,7 @@ static bool take_number(const struct hotspot_layout *layout, const uint8_t bytes
 }
 
 /* Reads the beginning of the ScopeDesc at @scope. *ret_caller: that of its caller, or 0. */
-static int read_scope(const struct compiled *code, uint32_t scope, struct hotspot_frame *ret_frame,
+static int read_scope(const struct compiled *code, uint32_t scope, struct compiled_frame *ret_frame,
 		      uint32_t *ret_caller)
 {
 	const struct hotspot_layout *layout = code->memory->layout;
@@ -137,17 +137,17 @@ static int read_scope(const struct compiled *code, uint32_t scope, struct hotspo
 	    !take_number(layout, bytes, &at, &method) || !take_number(layout, bytes, &at, &index) ||
 	    method == 0)
 		return -EBADMSG;
-	*ret_frame = (struct hotspot_frame){};
+	*ret_frame = (struct compiled_frame){};
 	if ((int64_t)index + FIRST_INDEX > 0 && index <= UINT16_MAX)
-		ret_frame->byte_code_index = (uint32_t)((int64_t)index + FIRST_INDEX);
+		ret_frame->position = (uint32_t)((int64_t)index + FIRST_INDEX);
 	return read_bytes(code,
 			  code->nmethod + code->metadata +
-				  (uint64_t)(method - 1) * sizeof(ret_frame->method),
-			  &ret_frame->method, sizeof(ret_frame->method));
+				  (uint64_t)(method - 1) * sizeof(ret_frame->function),
+			  &ret_frame->function, sizeof(ret_frame->function));
 }
 
 int hotspot_frames_read(const struct hotspot_memory *memory, uint64_t nmethod, uint32_t pc_offset,
-			struct hotspot_frame ret_frames[HOTSPOT_MAX_INLINED])
+			struct compiled_frame ret_frames[COMPILED_MAX_INLINED])
 {
 	struct compiled code = { .memory = memory, .nmethod = nmethod };
 	struct pc_desc desc;
@@ -159,8 +159,8 @@ int hotspot_frames_read(const struct hotspot_memory *memory, uint64_t nmethod, u
 	r = find_pc_desc(&code, pc_offset, &desc);
 	if (r < 0)
 		return r;
-	for (uint32_t scope = r == 1 ? desc.scope : 0; scope != 0 && n_frames < HOTSPOT_MAX_INLINED;
-	     n_frames++) {
+	for (uint32_t scope = r == 1 ? desc.scope : 0;
+	     scope != 0 && n_frames < COMPILED_MAX_INLINED; n_frames++) {
 		uint32_t caller;
 
 		r = read_scope(&code, scope, &ret_frames[n_frames], &caller);
@@ -173,6 +173,6 @@ int hotspot_frames_read(const struct hotspot_memory *memory, uint64_t nmethod, u
 	}
 	/* Without a description, as in the code that calls a native method, the method is known. */
 	if (n_frames == 0)
-		ret_frames[n_frames++] = (struct hotspot_frame){ .method = code.method };
+		ret_frames[n_frames++] = (struct compiled_frame){ .function = code.method };
 	return n_frames;
 }

@@ -19,9 +19,6 @@
 #define SHARED_WORDS 6
 #define SCOPE_WORDS  6
 
-/* Script: map, source, name, line offset. */
-#define SCRIPT_WORDS 4
-
 /* Flags of a ScopeInfo. */
 #define SCOPE_TYPE(flags)              ((flags)&15)
 #define SCOPE_HAS_CLASS_VARIABLE       (1U << 10)
@@ -130,10 +127,9 @@ static int put_name(const struct v8_memory *memory, const struct scope *scope, u
 
 /* Reads the name of the file of @script, and the first line of the function. */
 static int put_file(const struct v8_memory *memory, struct v8_lines *lines,
-		    const uint64_t script[SCRIPT_WORDS], const struct scope *scope,
+		    const uint64_t script[V8_SCRIPT_WORDS], const struct scope *scope,
 		    struct python_code *code, uint8_t *to)
 {
-	struct v8_string text;
 	uint32_t line = 0;
 	int r;
 
@@ -145,11 +141,8 @@ static int put_file(const struct v8_memory *memory, struct v8_lines *lines,
 			return r;
 		code->file_bytes = without_scheme(to, code->file_bytes);
 	}
-	if (scope->has_start && v8_string_find(memory, script[1], &text) == 0)
-		line = v8_line_find(memory, lines, &text, scope->start);
-	/* The first line of a script may have another number: an option of the embedder. */
-	if (line != 0 && v8_is_smi(script[3]) && v8_smi(script[3]) < UINT32_MAX / 2 - line)
-		line += v8_smi(script[3]);
+	if (scope->has_start)
+		line = v8_script_line(memory, lines, script, scope->start);
 	code->first_line = line;
 	return 0;
 }
@@ -177,7 +170,7 @@ int v8_code_read(const struct v8_memory *memory, struct v8_lines *lines, uint64_
 		 uint64_t known_mark, struct python_code *ret_code, uint8_t *content)
 {
 	const struct v8_layout *layout = memory->layout;
-	uint64_t shared[SHARED_WORDS], script[SCRIPT_WORDS], name, script_pointer;
+	uint64_t shared[SHARED_WORDS], script[V8_SCRIPT_WORDS], name, script_pointer;
 	struct python_code code = {};
 	struct scope scope;
 	uint16_t type;

@@ -84,3 +84,29 @@ uint32_t v8_line_find(const struct v8_memory *memory, struct v8_lines *lines,
 		return 0;
 	return script->n_before[piece] + count + 1;
 }
+
+uint32_t v8_script_line(const struct v8_memory *memory, struct v8_lines *lines,
+			const uint64_t script[V8_SCRIPT_WORDS], uint32_t position)
+{
+	struct v8_string text;
+	uint32_t line;
+
+	if (v8_string_find(memory, script[1], &text) < 0)
+		return 0;
+	line = v8_line_find(memory, lines, &text, position);
+	if (line != 0 && v8_is_smi(script[3]) && v8_smi(script[3]) < UINT32_MAX / 2 - line)
+		line += v8_smi(script[3]);
+	return line;
+}
+
+uint32_t v8_script_line_find(const struct v8_memory *memory, struct v8_lines *lines,
+			     uint64_t pointer, uint32_t position)
+{
+	uint64_t script[V8_SCRIPT_WORDS];
+	uint16_t type;
+
+	if (v8_object_read(memory, pointer, script, ARRAY_SIZE(script), &type) < 0 ||
+	    type != memory->layout->script_type)
+		return 0;
+	return v8_script_line(memory, lines, script, position);
+}

@@ -39,3 +39,17 @@ struct v8_lines {
  */
 uint32_t v8_line_find(const struct v8_memory *memory, struct v8_lines *lines,
 		      const struct v8_string *text, uint32_t position);
+
+/* Words of a Script: map, source, name, line offset. */
+#define V8_SCRIPT_WORDS 4
+
+/*
+ * The same for the script whose first words are @script, with the number that its first line has:
+ * an option of the embedder.
+ */
+uint32_t v8_script_line(const struct v8_memory *memory, struct v8_lines *lines,
+			const uint64_t script[V8_SCRIPT_WORDS], uint32_t position);
+
+/* The same for the script to which @pointer points. 0 also if it is no script. */
+uint32_t v8_script_line_find(const struct v8_memory *memory, struct v8_lines *lines,
+			     uint64_t pointer, uint32_t position);

@@ -35,6 +35,8 @@ static const struct batch_frame frames[] = {
 	{ 19, 0, 0x2000 },
 	{ FRAME_RUBY, 0, 3 },
 	{ FRAME_JIT, FRAME_CODE_OBJECT | 4, 0 },
+	{ FRAME_V8, FRAME_CODE_OBJECT | 5, 12 }, /* its line */
+	{ FRAME_V8, FRAME_CODE_OBJECT | 5, 0 },
 	{ FRAME_ANONYMOUS, 0, 0x1234 },
 	{ FRAME_ANONYMOUS, 0, 0x5678 },
 };
@@ -49,6 +51,12 @@ static struct batch_code_object objects[] = {
 	  .file = "/app/model.py" },
 	{ .number = 3, .hash = { { 3 } }, .language = "python", .first_line = 9 },
 	{ .number = 4, .hash = { { 4 } }, .language = "jit", .file = "/tmp/perf-12.map" },
+	{ .number = 5,
+	  .hash = { { 5 } },
+	  .language = "javascript",
+	  .function = "price",
+	  .file = "/app/shop.js",
+	  .first_line = 10 },
 };
 
 static void write_batch(struct fixture *fixture)
@@ -174,6 +182,8 @@ static void code_objects_and_unknown_kinds_have_labels(void **state)
 		"[p] app",
 		"[unknown start_thread?]",
 		"[unknown] 0x0000000000001234",
+		"price (shop.js:10)",
+		"price (shop.js:12)",
 		"[/tmp/perf-12.map]",
 		"[ruby]",
 		"[kind 19]",

@@ -221,14 +221,14 @@ static void compiled_code_has_the_methods_inlined_at_each_address(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+		struct compiled_frame frames[COMPILED_MAX_INLINED];
 		int n = hotspot_frames_read(&reader, NMETHOD, cases[i].pc_offset, frames);
 
 		assert_int_equal(n, cases[i].n_frames);
-		assert_int_equal(frames[0].method, cases[i].innermost);
-		assert_int_equal(frames[0].byte_code_index, cases[i].index);
-		assert_int_equal(frames[n - 1].method, METHOD);
-		assert_int_equal(frames[n - 1].byte_code_index, cases[i].outermost_index);
+		assert_int_equal(frames[0].function, cases[i].innermost);
+		assert_int_equal(frames[0].position, cases[i].index);
+		assert_int_equal(frames[n - 1].function, METHOD);
+		assert_int_equal(frames[n - 1].position, cases[i].outermost_index);
 	}
 }
 
@@ -239,17 +239,17 @@ static void numbers_of_jdk_21_are_read(void **state)
 	struct hotspot_layout layout = layout_17;
 	scoped_free struct memory *memory = memory_new();
 	struct hotspot_memory reader = reader_of(memory);
-	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+	struct compiled_frame frames[COMPILED_MAX_INLINED];
 
 	(void)state;
 	layout.version = 21;
 	reader.layout = &layout;
 	put(memory, NMETHOD + 0x300, scopes_21, sizeof(scopes_21));
 	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 2);
-	assert_int_equal(frames[0].method, OTHER_METHOD);
-	assert_int_equal(frames[0].byte_code_index, 2);
-	assert_int_equal(frames[1].method, METHOD);
-	assert_int_equal(frames[1].byte_code_index, 11);
+	assert_int_equal(frames[0].function, OTHER_METHOD);
+	assert_int_equal(frames[0].position, 2);
+	assert_int_equal(frames[1].function, METHOD);
+	assert_int_equal(frames[1].position, 11);
 }
 
 static void scopes_that_call_each_other_in_a_cycle_end(void **state)
@@ -258,12 +258,12 @@ static void scopes_that_call_each_other_in_a_cycle_end(void **state)
 	static const uint8_t cycle[] = { 0, 4, 1, 12, 1, 2, 3 };
 	scoped_free struct memory *memory = memory_new();
 	const struct hotspot_memory reader = reader_of(memory);
-	struct hotspot_frame frames[HOTSPOT_MAX_INLINED];
+	struct compiled_frame frames[COMPILED_MAX_INLINED];
 
 	(void)state;
 	put(memory, NMETHOD + 0x300, cycle, sizeof(cycle));
 	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 1);
-	assert_int_equal(frames[0].method, OTHER_METHOD);
+	assert_int_equal(frames[0].function, OTHER_METHOD);
 	put_number(memory, NMETHOD + 112, 0, 8);
 	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), -EBADMSG);
 }

@@ -19,6 +19,24 @@ static void node_has_a_version(void **state)
 	}
 }
 
+/* Where V8 13 has the table, and what the unwinder gets of that. */
+static void the_code_of_functions_is_known_if_the_table_is(void **state)
+{
+	const struct v8_layout *pointers = v8_layout_of(12 << 8 | 4);
+	const struct v8_layout *handles = v8_layout_of(13 << 8 | 6);
+	const struct interpreter_facts without_table = {}, with_table = { .dispatch_table = 8 };
+	const struct interpreter_facts facts = installed_v8();
+
+	(void)state;
+	assert_int_equal(v8_walk_of(pointers, &without_table).function_code, 24);
+	assert_int_equal(v8_walk_of(handles, &without_table).function_code, 0);
+	assert_int_equal(v8_walk_of(handles, &with_table).function_code, 24);
+	assert_int_equal(v8_walk_of(handles, &with_table).dispatch_table, 8);
+	if (facts.version < V8_FIRST_WITH_HANDLES)
+		assert_int_equal(facts.dispatch_table, 0);
+	assert_int_equal(facts.dispatch_table != 0, facts.runtime_addr != 0);
+}
+
 static void other_programs_have_none(void **state)
 {
 	struct interpreter_facts facts = {};
@@ -79,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_has_a_version),
+		cmocka_unit_test(the_code_of_functions_is_known_if_the_table_is),
 		cmocka_unit_test(other_programs_have_none),
 		cmocka_unit_test(unknown_versions_have_no_layout),
 		cmocka_unit_test(the_layout_is_what_v8_exports_for_debuggers),

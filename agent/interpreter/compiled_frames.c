@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/interpreter/java_frames.h"
+#include "agent/interpreter/compiled_frames.h"
 
 #include <string.h>
 
@@ -22,23 +22,23 @@
 #define KEEP_WINDOWS 2
 
 struct known_frames {
-	struct hotspot_frame *methods; /* owned */
-	uint32_t n_methods;
+	struct compiled_frame *functions; /* owned */
+	uint32_t n_functions;
 	bool is_waiting;
 	bool was_read;
 	uint64_t read_window, used_window;
 };
 
 struct waiting_pc {
-	struct java_pc pc;
-	const struct hotspot_layout *layout;
+	struct compiled_pc pc;
+	struct code_source source;
 };
 
 VEC_DEFINE(waiting_pc_vec, struct waiting_pc);
 
-struct java_frames {
+struct compiled_frames {
 	struct helper_pool *pool;
-	struct hash_table *known; /* struct java_pc -> struct known_frames */
+	struct hash_table *known; /* struct compiled_pc -> struct known_frames */
 	struct waiting_pc_vec waiting;
 	unsigned int n_in_flight;
 	uint64_t window;
@@ -46,20 +46,20 @@ struct java_frames {
 };
 
 struct frames_job {
-	struct java_frames *frames;
+	struct compiled_frames *frames;
 	size_t count;
-	struct waiting_pc pcs[READER_MAX_JAVA_FRAMES];
+	struct waiting_pc pcs[READER_MAX_COMPILED_FRAMES];
 };
 
-int java_frames_new(struct helper_pool *pool, struct java_frames **ret_frames)
+int compiled_frames_new(struct helper_pool *pool, struct compiled_frames **ret_frames)
 {
-	scoped(java_frames_freep) struct java_frames *frames = calloc(1, sizeof(*frames));
+	scoped(compiled_frames_freep) struct compiled_frames *frames = calloc(1, sizeof(*frames));
 	int r;
 
 	if (!frames)
 		return -ENOMEM;
 	frames->pool = pool;
-	r = hash_table_new(sizeof(struct java_pc), sizeof(struct known_frames), MAX_KNOWN,
+	r = hash_table_new(sizeof(struct compiled_pc), sizeof(struct known_frames), MAX_KNOWN,
 			   &frames->known);
 	if (r < 0)
 		return r;
@@ -67,7 +67,7 @@ int java_frames_new(struct helper_pool *pool, struct java_frames **ret_frames)
 	return 0;
 }
 
-struct java_frames *java_frames_free(struct java_frames *frames)
+struct compiled_frames *compiled_frames_free(struct compiled_frames *frames)
 {
 	size_t cursor = 0;
 	void *value;
@@ -75,17 +75,17 @@ struct java_frames *java_frames_free(struct java_frames *frames)
 	if (!frames)
 		return NULL;
 	while (frames->known && hash_table_next(frames->known, &cursor, NULL, &value))
-		free(((struct known_frames *)value)->methods);
+		free(((struct known_frames *)value)->functions);
 	(void)hash_table_free(frames->known);
 	vec_release(&frames->waiting);
 	free(frames);
 	return NULL;
 }
 
-int java_frames_want(struct java_frames *frames, const struct java_pc *pc,
-		     const struct hotspot_layout *layout, uint64_t window)
+int compiled_frames_want(struct compiled_frames *frames, const struct compiled_pc *pc,
+			 const struct code_source *source, uint64_t window)
 {
-	const struct waiting_pc waiting = { .pc = *pc, .layout = layout };
+	const struct waiting_pc waiting = { .pc = *pc, .source = *source };
 	struct known_frames *known;
 	void *value;
 	int r;
@@ -111,23 +111,23 @@ int java_frames_want(struct java_frames *frames, const struct java_pc *pc,
 	return 0;
 }
 
-size_t java_frames_get(const struct java_frames *frames, const struct java_pc *pc,
-		       const struct hotspot_frame **ret_methods)
+size_t compiled_frames_get(const struct compiled_frames *frames, const struct compiled_pc *pc,
+			   const struct compiled_frame **ret_functions)
 {
 	const struct known_frames *known = hash_table_find(frames->known, pc);
 
-	if (!known || known->n_methods == 0)
+	if (!known || known->n_functions == 0)
 		return 0;
-	*ret_methods = known->methods;
-	return known->n_methods;
+	*ret_functions = known->functions;
+	return known->n_functions;
 }
 
-static void take_answer(struct java_frames *frames, const struct java_pc *pc,
-			const struct reader_java_frames *answer)
+static void take_answer(struct compiled_frames *frames, const struct compiled_pc *pc,
+			const struct reader_compiled_frames *answer)
 {
 	struct known_frames *known = hash_table_find(frames->known, pc);
 	const size_t count = answer && answer->result > 0 ? (size_t)answer->result : 0;
-	struct hotspot_frame *methods = NULL;
+	struct compiled_frame *functions = NULL;
 
 	if (!known)
 		return;
@@ -135,12 +135,12 @@ static void take_answer(struct java_frames *frames, const struct java_pc *pc,
 	known->was_read = true;
 	known->read_window = frames->window;
 	if (count > 0)
-		methods = malloc(count * sizeof(*methods));
-	free(known->methods);
-	known->methods = methods;
-	known->n_methods = methods ? (uint32_t)count : 0;
-	if (methods)
-		memcpy(methods, answer->frames, count * sizeof(*methods));
+		functions = malloc(count * sizeof(*functions));
+	free(known->functions);
+	known->functions = functions;
+	known->n_functions = functions ? (uint32_t)count : 0;
+	if (functions)
+		memcpy(functions, answer->frames, count * sizeof(*functions));
 }
 
 static void on_read(void *arg, int error, struct helper_message *message)
@@ -149,10 +149,10 @@ static void on_read(void *arg, int error, struct helper_message *message)
 
 	job->frames->n_in_flight--;
 	for (size_t i = 0; i < job->count; i++) {
-		const struct java_pc *pc = &job->pcs[i].pc;
-		struct reader_java_frames answer;
-		bool is_read = error == 0 && reader_java_frames_get(message, i, &answer) &&
-			       answer.item.nmethod == pc->code.address &&
+		const struct compiled_pc *pc = &job->pcs[i].pc;
+		struct reader_compiled_frames answer;
+		bool is_read = error == 0 && reader_compiled_frames_get(message, i, &answer) &&
+			       answer.item.code == pc->code.address &&
 			       answer.item.pc_offset == pc->pc_offset;
 
 		take_answer(job->frames, pc, is_read ? &answer : NULL);
@@ -162,18 +162,20 @@ static void on_read(void *arg, int error, struct helper_message *message)
 static bool is_same_process(const struct waiting_pc *a, const struct waiting_pc *b)
 {
 	return a->pc.code.pid == b->pc.code.pid &&
-	       a->pc.code.start_time_ns == b->pc.code.start_time_ns && a->layout == b->layout;
+	       a->pc.code.start_time_ns == b->pc.code.start_time_ns &&
+	       a->source.runtime == b->source.runtime && a->source.version == b->source.version &&
+	       a->source.layout == b->source.layout;
 }
 
 /* Moves waiting addresses of the first one's process to @job. There must be one. */
-static void take_first(struct java_frames *frames, struct frames_job *job)
+static void take_first(struct compiled_frames *frames, struct frames_job *job)
 {
 	struct waiting_pc_vec *waiting = &frames->waiting;
 	const struct waiting_pc first = waiting->items[0];
 	size_t n_left = 0;
 
 	for (size_t i = 0; i < waiting->count; i++) {
-		if (job->count < READER_MAX_JAVA_FRAMES &&
+		if (job->count < READER_MAX_COMPILED_FRAMES &&
 		    is_same_process(&waiting->items[i], &first))
 			job->pcs[job->count++] = waiting->items[i];
 		else
@@ -185,17 +187,23 @@ static void take_first(struct java_frames *frames, struct frames_job *job)
 static void write_request(struct helper_message *message, const struct frames_job *job)
 {
 	const struct reader_request request = { .pid = job->pcs[0].pc.code.pid,
-						.file = READER_JAVA_FRAMES };
-	const struct reader_java_request java = { .count = (uint32_t)job->count,
-						  .layout = *job->pcs[0].layout };
+						.file = READER_COMPILED_FRAMES };
+	const struct code_source *source = &job->pcs[0].source;
+	struct reader_compiled_request compiled = {
+		.runtime = source->runtime,
+		.version = source->version,
+		.count = (uint32_t)job->count,
+	};
 
+	if (source->layout)
+		compiled.layout = *source->layout;
 	memcpy(message->bytes, &request, sizeof(request));
-	memcpy(message->bytes + sizeof(request), &java, sizeof(java));
-	message->size = sizeof(request) + sizeof(java);
+	memcpy(message->bytes + sizeof(request), &compiled, sizeof(compiled));
+	message->size = sizeof(request) + sizeof(compiled);
 	message->n_fds = 0;
 	for (size_t i = 0; i < job->count; i++) {
-		const struct reader_java_item item = {
-			.nmethod = job->pcs[i].pc.code.address,
+		const struct reader_compiled_item item = {
+			.code = job->pcs[i].pc.code.address,
 			.pc_offset = job->pcs[i].pc.pc_offset,
 		};
 
@@ -205,7 +213,7 @@ static void write_request(struct helper_message *message, const struct frames_jo
 }
 
 /* False: there is no memory for a job. */
-static bool send_first(struct java_frames *frames)
+static bool send_first(struct compiled_frames *frames)
 {
 	struct frames_job *job = calloc(1, sizeof(*job));
 	const struct helper_job helper_job = {
@@ -231,14 +239,14 @@ static bool send_first(struct java_frames *frames)
 	return true;
 }
 
-void java_frames_flush(struct java_frames *frames)
+void compiled_frames_flush(struct compiled_frames *frames)
 {
 	while (frames->waiting.count > 0 && frames->n_in_flight < MAX_IN_FLIGHT)
 		if (!send_first(frames))
 			return;
 }
 
-void java_frames_begin_window(struct java_frames *frames, uint64_t window)
+void compiled_frames_begin_window(struct compiled_frames *frames, uint64_t window)
 {
 	size_t cursor = 0;
 	void *value;
@@ -248,7 +256,7 @@ void java_frames_begin_window(struct java_frames *frames, uint64_t window)
 
 		if (known->is_waiting || known->used_window + KEEP_WINDOWS >= window)
 			continue;
-		free(known->methods);
+		free(known->functions);
 		hash_table_remove_at_cursor(frames->known, &cursor);
 	}
 }

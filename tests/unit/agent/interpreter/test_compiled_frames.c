@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Uses real helpers, which read compiled code that the test has made in its own memory. */
-#include "agent/interpreter/java_frames.h"
+#include "agent/interpreter/compiled_frames.h"
 
 #include <poll.h>
 #include <sys/wait.h>
@@ -25,6 +25,9 @@ static const struct hotspot_layout layout_17 = {
 		[HOTSPOT_SIZE_CONSTANT_POOL] = 72, [HOTSPOT_SIZE_PC_DESC] = 16,
 	},
 };
+
+static const struct code_source source_17 = { .runtime = INTERPRETER_HOTSPOT,
+					      .layout = &layout_17 };
 
 enum {
 	METHOD = 0x10000,
@@ -74,7 +77,7 @@ static struct nursery *nursery;
 
 struct fixture {
 	struct helper_pool *pool;
-	struct java_frames *frames;
+	struct compiled_frames *frames;
 };
 
 static int set_up(void **state)
@@ -85,7 +88,7 @@ static int set_up(void **state)
 
 	assert_non_null(fixture);
 	assert_ok(helper_pool_new(&options, &fixture->pool));
-	assert_ok(java_frames_new(fixture->pool, &fixture->frames));
+	assert_ok(compiled_frames_new(fixture->pool, &fixture->frames));
 	*state = fixture;
 	return 0;
 }
@@ -95,21 +98,21 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	helper_pool_free(fixture->pool);
-	java_frames_free(fixture->frames);
+	compiled_frames_free(fixture->frames);
 	free(fixture);
 	return 0;
 }
 
-static struct java_pc pc_in(const struct compiled *code, pid_t pid, uint32_t pc_offset)
+static struct compiled_pc pc_in(const struct compiled *code, pid_t pid, uint32_t pc_offset)
 {
-	return (struct java_pc){
+	return (struct compiled_pc){
 		.code = { .start_time_ns = 1, .address = (uintptr_t)code, .pid = (uint32_t)pid },
 		.pc_offset = pc_offset,
 	};
 }
 
 /* Waits until all of @pcs[@count] are read in @window. */
-static void read_all(struct fixture *fixture, const struct java_pc *pcs, size_t count,
+static void read_all(struct fixture *fixture, const struct compiled_pc *pcs, size_t count,
 		     uint64_t window)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(fixture->pool), .events = POLLIN };
@@ -118,28 +121,28 @@ static void read_all(struct fixture *fixture, const struct java_pc *pcs, size_t 
 	while (n_ready < count) {
 		n_ready = 0;
 		for (size_t i = 0; i < count; i++) {
-			int r = java_frames_want(fixture->frames, &pcs[i], &layout_17, window);
+			int r = compiled_frames_want(fixture->frames, &pcs[i], &source_17, window);
 
 			assert_ok(r);
 			n_ready += r == 1;
 		}
-		java_frames_flush(fixture->frames);
+		compiled_frames_flush(fixture->frames);
 		helper_pool_run(fixture->pool, clock_monotonic_ns(&system_clock));
 		if (n_ready < count)
 			(void)poll(&polled, 1, 5);
 	}
 }
 
-/* The methods at @pc are the inlined one and, at @index, the one that contains it. */
-static void expect_inlined(struct fixture *fixture, const struct java_pc *pc, uint32_t index)
+/* The functions at @pc are the inlined one and, at @index, the one that contains it. */
+static void expect_inlined(struct fixture *fixture, const struct compiled_pc *pc, uint32_t index)
 {
-	const struct hotspot_frame *methods;
+	const struct compiled_frame *functions;
 
-	assert_int_equal(java_frames_get(fixture->frames, pc, &methods), 2);
-	assert_int_equal(methods[0].method, INLINED_METHOD);
-	assert_int_equal(methods[0].byte_code_index, 2);
-	assert_int_equal(methods[1].method, METHOD);
-	assert_int_equal(methods[1].byte_code_index, index);
+	assert_int_equal(compiled_frames_get(fixture->frames, pc, &functions), 2);
+	assert_int_equal(functions[0].function, INLINED_METHOD);
+	assert_int_equal(functions[0].position, 2);
+	assert_int_equal(functions[1].function, METHOD);
+	assert_int_equal(functions[1].position, index);
 }
 
 static uint64_t count_jobs(struct fixture *fixture)
@@ -153,12 +156,12 @@ static uint64_t count_jobs(struct fixture *fixture)
 static void the_methods_at_an_address_are_read_once_in_each_window(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct hotspot_frame *methods;
+	const struct compiled_frame *functions;
 	struct compiled code;
-	const struct java_pc pc = pc_in(&code, getpid(), 40);
+	const struct compiled_pc pc = pc_in(&code, getpid(), 40);
 
 	make_compiled(&code, 11);
-	assert_int_equal(java_frames_get(fixture->frames, &pc, &methods), 0);
+	assert_int_equal(compiled_frames_get(fixture->frames, &pc, &functions), 0);
 	read_all(fixture, &pc, 1, 1);
 	expect_inlined(fixture, &pc, 11);
 	read_all(fixture, &pc, 1, 1);
@@ -175,7 +178,7 @@ static void more_addresses_than_a_message_holds_are_read(void **state)
 	enum { COUNT = 100 };
 	struct fixture *fixture = *state;
 	struct compiled *codes = calloc(COUNT, sizeof(*codes));
-	struct java_pc pcs[3 * COUNT];
+	struct compiled_pc pcs[3 * COUNT];
 
 	assert_non_null(codes);
 	for (uint32_t i = 0; i < COUNT; i++) {
@@ -184,7 +187,7 @@ static void more_addresses_than_a_message_holds_are_read(void **state)
 			pcs[3 * i + j] = pc_in(&codes[i], getpid(), 20 * j);
 	}
 	read_all(fixture, pcs, ARRAY_SIZE(pcs), 1);
-	assert_int_equal(count_jobs(fixture), 3); /* of 128 addresses each */
+	assert_int_equal(count_jobs(fixture), 5); /* of 64 addresses each */
 	for (uint32_t i = 0; i < ARRAY_SIZE(pcs); i++)
 		expect_inlined(fixture, &pcs[i], i / 3);
 	free(codes);
@@ -193,9 +196,9 @@ static void more_addresses_than_a_message_holds_are_read(void **state)
 static void addresses_of_different_processes_are_not_mixed(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct hotspot_frame *methods;
+	const struct compiled_frame *functions;
 	struct compiled code;
-	struct java_pc pcs[2];
+	struct compiled_pc pcs[2];
 	int ready[2], end[2];
 	char byte = 0;
 	pid_t pid;
@@ -220,7 +223,7 @@ static void addresses_of_different_processes_are_not_mixed(void **state)
 	/* In the next window the process has ended. */
 	read_all(fixture, pcs, ARRAY_SIZE(pcs), 2);
 	expect_inlined(fixture, &pcs[0], 11);
-	assert_int_equal(java_frames_get(fixture->frames, &pcs[1], &methods), 0);
+	assert_int_equal(compiled_frames_get(fixture->frames, &pcs[1], &functions), 0);
 	(void)close(ready[0]);
 	(void)close(ready[1]);
 	(void)close(end[0]);
@@ -230,56 +233,56 @@ static void code_that_cannot_be_read_has_no_methods(void **state)
 {
 	struct fixture *fixture = *state;
 	struct compiled code;
-	const struct java_pc pcs[] = { pc_in(&code, getpid(), 40), pc_in(NULL, getpid(), 40) };
-	const struct hotspot_frame *methods;
+	const struct compiled_pc pcs[] = { pc_in(&code, getpid(), 40), pc_in(NULL, getpid(), 40) };
+	const struct compiled_frame *functions;
 
 	make_compiled(&code, 11);
 	put_number(&code, 112, 0, 8);
 	read_all(fixture, pcs, ARRAY_SIZE(pcs), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(pcs); i++)
-		assert_int_equal(java_frames_get(fixture->frames, &pcs[i], &methods), 0);
+		assert_int_equal(compiled_frames_get(fixture->frames, &pcs[i], &functions), 0);
 }
 
 static void addresses_that_are_not_used_are_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct hotspot_frame *methods;
+	const struct compiled_frame *functions;
 	struct compiled code;
-	const struct java_pc pcs[] = { pc_in(&code, getpid(), 20), pc_in(&code, getpid(), 40) };
+	const struct compiled_pc pcs[] = { pc_in(&code, getpid(), 20), pc_in(&code, getpid(), 40) };
 
 	make_compiled(&code, 11);
 	read_all(fixture, pcs, 2, 1);
 	read_all(fixture, pcs, 1, 3);
-	java_frames_begin_window(fixture->frames, 3);
+	compiled_frames_begin_window(fixture->frames, 3);
 	expect_inlined(fixture, &pcs[0], 11);
 	expect_inlined(fixture, &pcs[1], 11);
-	java_frames_begin_window(fixture->frames, 4);
+	compiled_frames_begin_window(fixture->frames, 4);
 	expect_inlined(fixture, &pcs[0], 11);
-	assert_int_equal(java_frames_get(fixture->frames, &pcs[1], &methods), 0);
+	assert_int_equal(compiled_frames_get(fixture->frames, &pcs[1], &functions), 0);
 }
 
 static void a_full_table_leaves_addresses_out_until_others_are_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct hotspot_frame *methods;
+	const struct compiled_frame *functions;
 	struct compiled code;
-	struct java_pc pc = pc_in(&code, getpid(), 40);
+	struct compiled_pc pc = pc_in(&code, getpid(), 40);
 
 	make_compiled(&code, 11);
 	for (uint32_t i = 0; i < MAX_KNOWN; i++) {
-		const struct java_pc other = pc_in(&code, getpid(), 1000 + i);
+		const struct compiled_pc other = pc_in(&code, getpid(), 1000 + i);
 
-		assert_ok(java_frames_want(fixture->frames, &other, &layout_17, 1));
+		assert_ok(compiled_frames_want(fixture->frames, &other, &source_17, 1));
 	}
-	assert_int_equal(java_frames_want(fixture->frames, &pc, &layout_17, 1), 1);
-	assert_int_equal(java_frames_get(fixture->frames, &pc, &methods), 0);
+	assert_int_equal(compiled_frames_want(fixture->frames, &pc, &source_17, 1), 1);
+	assert_int_equal(compiled_frames_get(fixture->frames, &pc, &functions), 0);
 	/* Most were left out because too many were waiting. The others are read first. */
 	for (uint32_t i = 0; i < MAX_KNOWN; i++) {
-		const struct java_pc other = pc_in(&code, getpid(), 1000 + i);
+		const struct compiled_pc other = pc_in(&code, getpid(), 1000 + i);
 
 		read_all(fixture, &other, 1, 1);
 	}
-	java_frames_begin_window(fixture->frames, 4);
+	compiled_frames_begin_window(fixture->frames, 4);
 	read_all(fixture, &pc, 1, 4);
 	expect_inlined(fixture, &pc, 11);
 }
