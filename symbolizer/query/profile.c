@@ -423,13 +423,28 @@ static int run(struct query *query)
 	return r;
 }
 
+/* A query without results so far. */
+static struct query query_of(struct store_view *view, struct resolver *resolver,
+			     const struct clock *clock, const struct profile_request *request,
+			     struct profile_stats *stats, char message[PROFILE_MESSAGE_SIZE])
+{
+	*stats = (struct profile_stats){};
+	message[0] = '\0';
+	return (struct query){
+		.view = view,
+		.resolver = resolver,
+		.clock = clock,
+		.request = request,
+		.stats = stats,
+		.message = message,
+	};
+}
+
 static int run_in_arena(struct query *query, struct tree **ret_tree)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	int r;
 
-	*query->stats = (struct profile_stats){};
-	query->message[0] = '\0';
 	r = arena_new_in(QUERY_ARENA_MAX_BYTES, query->view->memory, &arena);
 	if (r < 0)
 		return r;
@@ -447,14 +462,7 @@ int profile_query(struct store_view *view, struct resolver *resolver, const stru
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct query query = {
-		.view = view,
-		.resolver = resolver,
-		.clock = clock,
-		.request = request,
-		.stats = ret_stats,
-		.message = ret_message,
-	};
+	struct query query = query_of(view, resolver, clock, request, ret_stats, ret_message);
 
 	return run_in_arena(&query, ret_tree);
 }
@@ -464,16 +472,9 @@ int profile_visit_stacks(struct store_view *view, struct resolver *resolver,
 			 const struct stack_visitor *visitor, struct profile_stats *ret_stats,
 			 char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct query query = {
-		.view = view,
-		.resolver = resolver,
-		.clock = clock,
-		.request = request,
-		.stats = ret_stats,
-		.visitor = visitor,
-		.message = ret_message,
-	};
+	struct query query = query_of(view, resolver, clock, request, ret_stats, ret_message);
 
+	query.visitor = visitor;
 	return run_in_arena(&query, NULL);
 }
 
@@ -482,21 +483,12 @@ int profile_unresolved(struct store_view *view, struct resolver *resolver,
 		       struct arena *arena, struct unresolved_files *ret_files,
 		       struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct query query = {
-		.view = view,
-		.resolver = resolver,
-		.clock = clock,
-		.request = request,
-		.arena = arena,
-		.stats = ret_stats,
-		.unresolved = ret_files,
-		.message = ret_message,
-	};
+	struct query query = query_of(view, resolver, clock, request, ret_stats, ret_message);
 	int r;
 
 	*ret_files = (struct unresolved_files){};
-	*ret_stats = (struct profile_stats){};
-	ret_message[0] = '\0';
+	query.arena = arena;
+	query.unresolved = ret_files;
 	r = run(&query);
 	store_sums_release(&query.sums);
 	tree_free(query.tree);
