@@ -11,10 +11,8 @@
 
 #include "symbolizer/http/connections.h"
 
-#include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,6 +22,7 @@
 #include <sys/socket.h>
 
 #include "common/log.h"
+#include "symbolizer/http/client_address.h"
 #include "symbolizer/http/lingering_sockets.h"
 
 #define N_BUCKETS 4096
@@ -35,12 +34,6 @@
 
 #define NO_DEADLINE UINT64_MAX
 
-/* An IPv4 address is stored as ::ffff:a.b.c.d. Of an IPv6 address only the /64 network is kept,
- * because a network operator assigns at least a /64 to a customer. */
-struct client {
-	struct in6_addr address;
-};
-
 enum expectation {
 	EXPECTS_NOTHING,
 	EXPECTS_HEADER,
@@ -51,7 +44,7 @@ enum expectation {
 struct connection {
 	struct connections *owner;
 	struct connection *next; /* in the same bucket */
-	struct client client;
+	struct client_address client;
 	enum expectation expectation;
 	uint64_t deadline_ns; /* or NO_DEADLINE */
 	/* While EXPECTS_READING: bytes of the whole connection that the client's kernel
@@ -65,7 +58,7 @@ struct connection {
 /* Closed connections that are not logged yet. */
 struct unlogged {
 	unsigned int count;
-	struct client latest;
+	struct client_address latest;
 	uint64_t next_ns; /* earliest time of the next log line */
 };
 
@@ -85,49 +78,10 @@ struct connections {
 	struct lingering_sockets lingering;
 };
 
-static struct client client_of(const struct sockaddr *address)
+static struct connection **bucket_of(struct connections *connections,
+				     const struct client_address *client)
 {
-	struct client client = {};
-
-	if (address->sa_family == AF_INET) {
-		const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-
-		client.address.s6_addr[10] = client.address.s6_addr[11] = 0xff;
-		memcpy(&client.address.s6_addr[12], &v4->sin_addr, sizeof(v4->sin_addr));
-	} else if (address->sa_family == AF_INET6) {
-		client.address = ((const struct sockaddr_in6 *)address)->sin6_addr;
-		if (!IN6_IS_ADDR_V4MAPPED(&client.address))
-			memset(&client.address.s6_addr[8], 0, 8);
-	}
-	return client;
-}
-
-#define CLIENT_TEXT_SIZE (INET6_ADDRSTRLEN + sizeof("/64"))
-
-static void client_format(const struct client *client, char ret_text[CLIENT_TEXT_SIZE])
-{
-	char text[INET6_ADDRSTRLEN] = "?";
-	bool is_v4 = IN6_IS_ADDR_V4MAPPED(&client->address);
-
-	(void)inet_ntop(is_v4 ? AF_INET : AF_INET6,
-			is_v4 ? (const void *)&client->address.s6_addr[12] : &client->address, text,
-			sizeof(text));
-	(void)snprintf(ret_text, CLIENT_TEXT_SIZE, "%s%s", text, is_v4 ? "" : "/64");
-}
-
-static bool client_equals(const struct client *a, const struct client *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
-static struct connection **bucket_of(struct connections *connections, const struct client *client)
-{
-	uint64_t high, low;
-
-	memcpy(&high, &client->address.s6_addr[0], sizeof(high));
-	memcpy(&low, &client->address.s6_addr[8], sizeof(low));
-	/* The upper bits of a product depend on all bits of its factors. */
-	return &connections->buckets[((high ^ low) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	return &connections->buckets[client_address_hash(client) >> 52];
 }
 static_assert(N_BUCKETS == 1 << (64 - 52), "bucket_of() must use all index bits");
 
@@ -138,7 +92,7 @@ static void wake(struct connections *connections)
 
 /* The caller holds the lock. */
 static void count_closed(struct connections *connections, enum http_closed reason,
-			 const struct client *client)
+			 const struct client_address *client)
 {
 	connections->unlogged[reason].count++;
 	connections->unlogged[reason].latest = *client;
@@ -149,7 +103,7 @@ static void count_closed(struct connections *connections, enum http_closed reaso
 enum MHD_Result connections_on_accept(void *arg, const struct sockaddr *address, socklen_t size)
 {
 	struct connections *connections = arg;
-	struct client client = client_of(address);
+	struct client_address client = client_address_of(address);
 	unsigned int limit = connections->limits.max_per_client, count = 0;
 	struct connection *at;
 
@@ -158,7 +112,7 @@ enum MHD_Result connections_on_accept(void *arg, const struct sockaddr *address,
 		return MHD_YES;
 	(void)pthread_mutex_lock(&connections->lock);
 	for (at = *bucket_of(connections, &client); at && count < limit; at = at->next)
-		count += client_equals(&at->client, &client);
+		count += client_address_equal(&at->client, &client);
 	if (count >= limit)
 		count_closed(connections, HTTP_CLOSED_CLIENT_LIMIT, &client);
 	(void)pthread_mutex_unlock(&connections->lock);
@@ -189,7 +143,7 @@ static void add_connection(struct connections *connections,
 	connection->owner = connections;
 	connection->fd = number;
 	if (address && address->client_addr)
-		connection->client = client_of(address->client_addr);
+		connection->client = client_address_of(address->client_addr);
 	connection->expectation = EXPECTS_HEADER;
 	connection->deadline_ns = NO_DEADLINE;
 	if (connections->limits.header_timeout_ns > 0)
@@ -416,11 +370,11 @@ static void log_closed(struct connections *connections, uint64_t now_ns)
 
 	for (unsigned int reason = 0; reason < HTTP_CLOSED_COUNT; reason++) {
 		struct unlogged *unlogged = &connections->unlogged[reason];
-		char client[CLIENT_TEXT_SIZE];
+		char client[CLIENT_ADDRESS_TEXT_SIZE];
 
 		if (unlogged->count == 0 || now_ns < unlogged->next_ns)
 			continue;
-		client_format(&unlogged->latest, client);
+		client_address_format(&unlogged->latest, client);
 		log_warn("closed %u connections because %s; the latest was from client %s",
 			 unlogged->count, reasons[reason], client);
 		unlogged->count = 0;
