@@ -22,7 +22,8 @@ struct client_address client_address_of(const struct sockaddr *address)
 	return client;
 }
 
-void client_address_format(const struct client_address *client, char ret_text[CLIENT_ADDRESS_TEXT_SIZE])
+void client_address_format(const struct client_address *client,
+			   char ret_text[CLIENT_ADDRESS_TEXT_SIZE])
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 	bool is_v4 = IN6_IS_ADDR_V4MAPPED(&client->address);

@@ -3,8 +3,8 @@
 
 /*
  * The address of a client, as far as it distinguishes clients: an IPv4 address, stored as
- * ::ffff:a.b.c.d, or the /64 network of an IPv6 address, because a network operator assigns at least
- * a /64 to a customer.
+ * ::ffff:a.b.c.d, or the /64 network of an IPv6 address, because a network operator assigns at
+ * least a /64 to a customer.
  */
 
 #include <arpa/inet.h>
