@@ -46,7 +46,8 @@ expect_callers() {
 readonly FREQUENCY=997 LEAST_CPU_US=3000000
 
 start_server
-start_agent --on_cpu.frequency $FREQUENCY
+# Only these programs need unwind rows in the maps.
+start_agent --on_cpu.frequency $FREQUENCY --on_cpu.regex '^rb_'
 declare -A pids cpu_before
 for program in shares calls threads; do
 	start_script $program
@@ -155,7 +156,7 @@ for thread in first_thread second_thread; do
 	expect_callers "$profile" $thread '^block \(2 levels\) in threads<measured<block in threads<'
 	expect_at_least "percent of $thread()" "$(function_share "$profile" $thread)" 20
 done
-expect_at_least "percent of both threads" "$(function_share "$profile" 'block in threads')" 97
+expect_at_least "percent of both threads" "$(function_share "$profile" 'block in threads')" 95
 
 expect_at_least "frames of Ruby" "$(agent_metric 'byte_code_frames_total{runtime="ruby"}')" 10000
 expect_equal "stacks without a thread" "$(agent_metric 'byte_code_stacks_lost_total{runtime="ruby",reason="no-thread"}')" 0
