@@ -47,7 +47,7 @@ readonly FREQUENCY=997 LEAST_CPU_US=3000000
 
 start_server
 # Only these programs need unwind rows in the maps.
-start_agent --on_cpu.frequency $FREQUENCY --on_cpu.regex '^rb_'
+start_agent --on_cpu.frequency $FREQUENCY --on_cpu.regex '^rb_' --off_cpu.disabled=false --off_cpu.regex '^rb_'
 declare -A pids cpu_before
 for program in shares calls threads; do
 	start_script $program
@@ -157,6 +157,14 @@ for thread in first_thread second_thread; do
 	expect_at_least "percent of $thread()" "$(function_share "$profile" $thread)" 20
 done
 expect_at_least "percent of both threads" "$(function_share "$profile" 'block in threads')" 95
+
+# The thread that sleeps does not hold the lock of the interpreter.
+profile=$work/waits.json
+fetch_profile "$profile" rb_threads "$from" $((second - 1)) '{ "profile_event_type": "off-cpu" }'
+expect_callers "$profile" sleeps '^block in threads<'
+expect_label "$profile" "sleeps (ruby_stacks.rb:$(line_of 'sleep 0.05'))"
+expect_near "percent of the time in sleeps()" \
+	"$(awk -v us="$(function_total "$profile" sleeps)" -v s=$((second - from)) 'BEGIN { printf "%.2f\n", us / s / 10000 }')" 98 15
 
 expect_at_least "frames of Ruby" "$(agent_metric 'byte_code_frames_total{runtime="ruby"}')" 10000
 expect_equal "stacks without a thread" "$(agent_metric 'byte_code_stacks_lost_total{runtime="ruby",reason="no-thread"}')" 0

@@ -4,7 +4,7 @@
 #
 #   shares    sixty, thirty and ten use these shares of the time
 #   calls     50 levels of recursion, and blocks and methods that functions in C call
-#   threads   two threads
+#   threads   two threads, and one that sleeps
 #
 # At its end, a program writes to FILE.times what it has measured: milliseconds of CPU time of each part.
 
@@ -168,10 +168,15 @@ def second_thread
   spin(100)
 end
 
+def sleeps
+  sleep 0.05
+end
+
 def threads
   workers = [
     Thread.new { measured(:first_thread) { first_thread } until ended? },
     Thread.new { measured(:second_thread) { second_thread } until ended? },
+    Thread.new { sleeps until ended? },
   ]
   workers.each(&:join)
 end
