@@ -159,11 +159,11 @@ int parser_extract_decode(const struct helper_message *message)
 	return answer.result;
 }
 
-static bool is_valid_code(const struct python_code *code)
+static bool is_valid_code(const struct read_code *code)
 {
-	return code->function_bytes <= PYTHON_NAME_BYTES &&
-	       code->qualified_name_bytes <= PYTHON_NAME_BYTES &&
-	       code->file_bytes <= PYTHON_FILE_BYTES &&
+	return code->function_bytes <= CODE_NAME_BYTES &&
+	       code->qualified_name_bytes <= CODE_NAME_BYTES &&
+	       code->file_bytes <= CODE_FILE_BYTES &&
 	       code->line_table_bytes <= MAX_LINE_TABLE_BYTES;
 }
 
@@ -180,7 +180,7 @@ bool reader_code_next(const struct helper_message *message, size_t *offset,
 	if (ret_code->result == 1) {
 		if (!is_valid_code(&ret_code->code))
 			return false;
-		size = reader_code_padded(python_code_content_bytes(&ret_code->code));
+		size = reader_code_padded(read_code_content_bytes(&ret_code->code));
 	}
 	if (message->size - at < size)
 		return false;

@@ -9,7 +9,7 @@
 #include "agent/executable/executable_learn.h"
 #include "agent/helper/message.h"
 #include "agent/interpreter/hotspot/hotspot_code.h"
-#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/runtime/read_code.h"
 #include "agent/unwind/table_make.h"
 
 /*
@@ -111,7 +111,7 @@ struct reader_code_request {
 
 struct reader_code_item {
 	uint64_t address;
-	uint64_t known_mark; /* struct python_code.mark of an earlier answer; 0: none */
+	uint64_t known_mark; /* struct read_code.mark of an earlier answer; 0: none */
 };
 
 /*
@@ -123,7 +123,7 @@ struct reader_code {
 	uint64_t address;
 	int32_t result; /* of python_code_read() */
 	uint32_t zero;
-	struct python_code code; /* if the result is 1 */
+	struct read_code code; /* if the result is 1 */
 };
 
 static inline size_t reader_code_padded(size_t size)

@@ -206,7 +206,7 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 }
 
 static int read_code(struct code_memory *memory, const struct reader_code_item *item,
-		     struct python_code *ret_code, uint8_t *content)
+		     struct read_code *ret_code, uint8_t *content)
 {
 	const uint64_t address = item->address, mark = item->known_mark;
 
@@ -229,13 +229,13 @@ static int read_code(struct code_memory *memory, const struct reader_code_item *
 static bool add_code(struct code_memory *memory, const struct reader_code_item *item,
 		     struct helper_message *reply)
 {
-	uint8_t content[PYTHON_CODE_MAX_BYTES];
+	uint8_t content[CODE_CONTENT_BYTES];
 	struct reader_code answer = { .address = item->address };
 	size_t size = 0;
 
 	answer.result = read_code(memory, item, &answer.code, content);
 	if (answer.result == 1)
-		size = python_code_content_bytes(&answer.code);
+		size = read_code_content_bytes(&answer.code);
 	if (sizeof(answer) + reader_code_padded(size) > sizeof(reply->bytes) - reply->size)
 		return false;
 	memcpy(reply->bytes + reply->size, &answer, sizeof(answer));

@@ -34,7 +34,7 @@
 #define MAX_AVOIDED      1024
 
 struct known_code {
-	uint64_t mark;        /* python_code.mark; 0: never read */
+	uint64_t mark;        /* read_code.mark; 0: never read */
 	uint64_t read_window; /* in which it was read last */
 	uint64_t used_window;
 	uint32_t number; /* 0: not known */
@@ -201,10 +201,10 @@ static const char *language_of(uint32_t runtime)
 
 /* The number of the content. 0: there are too many code objects, or memory is short. */
 static uint32_t number_of(struct code_reader *reader, uint32_t runtime,
-			  const struct python_code *code, const uint8_t *content)
+			  const struct read_code *code, const uint8_t *content)
 {
-	char function[PYTHON_NAME_BYTES + 1], qualified_name[PYTHON_NAME_BYTES + 1];
-	char file[PYTHON_FILE_BYTES + 1];
+	char function[CODE_NAME_BYTES + 1], qualified_name[CODE_NAME_BYTES + 1];
+	char file[CODE_FILE_BYTES + 1];
 	struct code_content object = { .language = language_of(runtime),
 				       .first_line = code->first_line };
 	uint32_t number;

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	const size_t head = 1 + HOTSPOT_N_FIELDS + HOTSPOT_N_SIZES;
 	struct bytes_view memory = { .data = data + head, .size = size - head };
 	struct hotspot_layout layout = {};
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t symbols[HOTSPOT_N_SYMBOLS] = { 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80 };
 	struct compiled_frame frames[COMPILED_MAX_INLINED];
 	struct hotspot_layout found;
-	struct python_code code;
+	struct read_code code;
 	struct abi_jvm jvm;
 
 	if (size < head)
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		layout.size[i] = data[1 + HOTSPOT_N_FIELDS + i];
 	if (hotspot_layout_is_valid(&layout)) {
 		if (hotspot_code_read(&reader, 0, 0, &code, content) == 1)
-			assert(python_code_content_bytes(&code) <= sizeof(content));
+			assert(read_code_content_bytes(&code) <= sizeof(content));
 		(void)hotspot_code_read(&reader, ABI_HOTSPOT_STUB, 0, &code, content);
 		assert(hotspot_frames_read(&reader, 0, data[0], frames) <= COMPILED_MAX_INLINED);
 	}

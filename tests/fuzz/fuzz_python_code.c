@@ -23,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	struct bytes_view memory = { .data = data + 1, .size = size - 1 };
-	struct python_code code;
+	struct read_code code;
 
 	if (size < 2)
 		return 0;
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (data[0] % 7 == minor - 8 &&
 		    python_code_read(&reader, 0, 0, &code, content) == 1)
-			assert(python_code_content_bytes(&code) <= sizeof(content));
+			assert(read_code_content_bytes(&code) <= sizeof(content));
 	}
 	return 0;
 }

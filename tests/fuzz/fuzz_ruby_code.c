@@ -24,16 +24,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t versions[] = { 2 << 8 | 7, 3 << 8 | 1, 3 << 8 | 3 };
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	struct bytes_view memory = { .data = data + 1, .size = size - 1 };
 	struct ruby_memory reader = { .read = read_memory, .arg = &memory };
-	struct python_code code;
+	struct read_code code;
 
 	if (size < 1)
 		return 0;
 	reader.layout = ruby_layout_of(versions[data[0] % ARRAY_SIZE(versions)]);
 	for (uint64_t address = 0; address < 64; address += 8)
 		if (ruby_code_read(&reader, address, 0, &code, content) == 1)
-			assert(python_code_content_bytes(&code) <= sizeof(content));
+			assert(read_code_content_bytes(&code) <= sizeof(content));
 	return 0;
 }

@@ -24,11 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t versions[] = { 10 << 8 | 2, 11 << 8 | 3, 12 << 8 | 4, 13 << 8 | 6 };
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	static struct v8_lines lines;
 	struct bytes_view memory = { .data = data + 1, .size = size - 1 };
 	struct v8_memory reader = { .read = read_memory, .arg = &memory };
-	struct python_code code;
+	struct read_code code;
 
 	if (size < 1)
 		return 0;
@@ -36,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	reader.layout = v8_layout_of(versions[data[0] % ARRAY_SIZE(versions)]);
 	for (uint64_t pointer = 1; pointer < 64; pointer += 8)
 		if (v8_code_read(&reader, &lines, pointer, 0, &code, content) == 1)
-			assert(python_code_content_bytes(&code) <= sizeof(content));
+			assert(read_code_content_bytes(&code) <= sizeof(content));
 	return 0;
 }

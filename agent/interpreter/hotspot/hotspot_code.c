@@ -213,9 +213,9 @@ static int read_file(const struct hotspot_memory *memory, const struct method *m
 	r = read_pool_symbol(memory, method, index, &file);
 	if (r < 0)
 		return r;
-	used = java_text_copy(package, to, PYTHON_FILE_BYTES);
-	*ret_bytes = (uint32_t)(used + java_text_copy(view_of(&file), to + used,
-						      PYTHON_FILE_BYTES - used));
+	used = java_text_copy(package, to, CODE_FILE_BYTES);
+	*ret_bytes = (uint32_t)(used +
+				java_text_copy(view_of(&file), to + used, CODE_FILE_BYTES - used));
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static int read_class_name(const struct hotspot_memory *memory, const struct met
 
 /* Reads the texts and the line table of @method one after the other to @content. */
 static int read_content(const struct hotspot_memory *memory, const struct method *method,
-			struct python_code *code, uint8_t *content)
+			struct read_code *code, uint8_t *content)
 {
 	const uint16_t *offset = memory->layout->offset;
 	struct symbol class_name, name, descriptor;
@@ -254,9 +254,9 @@ static int read_content(const struct hotspot_memory *memory, const struct method
 		.name = view_of(&name),
 		.descriptor = view_of(&descriptor),
 	};
-	code->function_bytes = (uint32_t)java_text_copy(names.name, content, PYTHON_NAME_BYTES);
+	code->function_bytes = (uint32_t)java_text_copy(names.name, content, CODE_NAME_BYTES);
 	content += code->function_bytes;
-	code->qualified_name_bytes = (uint32_t)java_name_write(&names, content, PYTHON_NAME_BYTES);
+	code->qualified_name_bytes = (uint32_t)java_name_write(&names, content, CODE_NAME_BYTES);
 	content += code->qualified_name_bytes;
 	r = read_file(memory, method, names.class_name, content, &code->file_bytes);
 	if (r < 0)
@@ -267,9 +267,9 @@ static int read_content(const struct hotspot_memory *memory, const struct method
 
 /* Reads the name of a stub, such as "StubRoutines (2)", without the number. */
 static int read_stub(const struct hotspot_memory *memory, uint64_t blob, uint64_t known_mark,
-		     struct python_code *ret_code, uint8_t *content)
+		     struct read_code *ret_code, uint8_t *content)
 {
-	struct python_code code = {};
+	struct read_code code = {};
 	uint8_t text[STUB_NAME_BYTES];
 	struct bytes_view name = { .data = text };
 	uint64_t address;
@@ -289,15 +289,15 @@ static int read_stub(const struct hotspot_memory *memory, uint64_t blob, uint64_
 		name.size++;
 	if (name.size == 0)
 		return -EBADMSG;
-	code.function_bytes = (uint32_t)java_text_copy(name, content, PYTHON_NAME_BYTES);
+	code.function_bytes = (uint32_t)java_text_copy(name, content, CODE_NAME_BYTES);
 	*ret_code = code;
 	return 1;
 }
 
 int hotspot_code_read(const struct hotspot_memory *memory, uint64_t address, uint64_t known_mark,
-		      struct python_code *ret_code, uint8_t *content)
+		      struct read_code *ret_code, uint8_t *content)
 {
-	struct python_code code = {};
+	struct read_code code = {};
 	struct method method;
 	int r;
 

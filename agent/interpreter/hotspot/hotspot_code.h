@@ -9,7 +9,7 @@
 
 #include "agent/executable/compiled_frame.h"
 #include "agent/interpreter/hotspot/hotspot_layout.h"
-#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/runtime/read_code.h"
 
 /*
  * Reads the method at @address, or the name of the stub at @address if it has the mark
@@ -17,7 +17,7 @@
  * (symbolizer/symbols/line_table).
  */
 int hotspot_code_read(const struct hotspot_memory *memory, uint64_t address, uint64_t known_mark,
-		      struct python_code *ret_code, uint8_t *content);
+		      struct read_code *ret_code, uint8_t *content);
 
 /*
  * Reads which methods the compiled code at @nmethod executes @pc_offset bytes after its start, the

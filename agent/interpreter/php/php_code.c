@@ -56,12 +56,12 @@ static int read_string(const struct php_memory *memory, uint64_t address, size_t
 		       uint8_t *to, uint32_t *ret_bytes)
 {
 	uint8_t head[STRING_TEXT];
-	char text[PYTHON_FILE_BYTES];
+	char text[CODE_FILE_BYTES];
 	uint64_t length;
 	size_t size;
 	int r;
 
-	static_assert(sizeof(text) >= PYTHON_NAME_BYTES, "room for all texts");
+	static_assert(sizeof(text) >= CODE_NAME_BYTES, "room for all texts");
 	if (address == 0 || address % sizeof(uint64_t) != 0)
 		return -EBADMSG;
 	r = memory->read(memory->arg, address, head, sizeof(head));
@@ -101,7 +101,7 @@ static int read_name(const struct php_memory *memory, const uint8_t *function, u
 		*ret_bytes = put_text(function[0] == FUNCTION_EVAL ? "{eval}" : "{main}", to);
 		return 0;
 	}
-	r = read_string(memory, name, PYTHON_NAME_BYTES, to, ret_bytes);
+	r = read_string(memory, name, CODE_NAME_BYTES, to, ret_bytes);
 	if (r == 0 && memmem(to, *ret_bytes, CLOSURE, strlen(CLOSURE)))
 		*ret_bytes = put_text(CLOSURE "}", to);
 	return r;
@@ -121,14 +121,14 @@ static int read_class(const struct php_memory *memory, uint64_t scope, uint8_t *
 		return r;
 	if (head[0] != CLASS_INTERNAL && head[0] != CLASS_USER)
 		return -EBADMSG;
-	r = read_string(memory, word_at(head, CLASS_NAME), PYTHON_NAME_BYTES - 2, to, ret_bytes);
+	r = read_string(memory, word_at(head, CLASS_NAME), CODE_NAME_BYTES - 2, to, ret_bytes);
 	if (r == 0)
 		*ret_bytes += put_text("::", to + *ret_bytes);
 	return r;
 }
 
 static int read_qualified_name(const struct php_memory *memory, const uint8_t *function,
-			       struct python_code *code, uint8_t *content)
+			       struct read_code *code, uint8_t *content)
 {
 	const uint64_t scope = word_at(function, FUNCTION_SCOPE);
 	uint8_t *to = content + code->function_bytes;
@@ -141,7 +141,7 @@ static int read_qualified_name(const struct php_memory *memory, const uint8_t *f
 		if (r < 0)
 			return r;
 	}
-	n_name = MIN(code->function_bytes, PYTHON_NAME_BYTES - code->qualified_name_bytes);
+	n_name = MIN(code->function_bytes, CODE_NAME_BYTES - code->qualified_name_bytes);
 	/* Cut at the beginning of a character. */
 	while (n_name < code->function_bytes && n_name > 0 && (content[n_name] & 0xc0) == 0x80)
 		n_name--;
@@ -174,11 +174,11 @@ static bool is_plausible(const struct php_code_layout *layout, const uint8_t *fu
 }
 
 int php_code_read(const struct php_memory *memory, uint64_t address, uint64_t known_mark,
-		  struct python_code *ret_code, uint8_t *content)
+		  struct read_code *ret_code, uint8_t *content)
 {
 	const struct php_code_layout *layout = memory->layout;
 	uint8_t function[FUNCTION_BYTES];
-	struct python_code code = {};
+	struct read_code code = {};
 	int r;
 
 	r = memory->read(memory->arg, address, function, sizeof(function));
@@ -196,8 +196,8 @@ int php_code_read(const struct php_memory *memory, uint64_t address, uint64_t kn
 	if (r < 0)
 		return r;
 	content += code.function_bytes + code.qualified_name_bytes;
-	r = read_string(memory, word_at(function, layout->function_file), PYTHON_FILE_BYTES,
-			content, &code.file_bytes);
+	r = read_string(memory, word_at(function, layout->function_file), CODE_FILE_BYTES, content,
+			&code.file_bytes);
 	if (r < 0)
 		return r;
 	*ret_code = code;

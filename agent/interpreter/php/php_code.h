@@ -9,11 +9,11 @@
  */
 
 #include "agent/interpreter/php/php_layout.h"
-#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/runtime/read_code.h"
 
 struct php_memory {
 	const struct php_code_layout *layout; /* of the version of PHP in the process */
-	python_memory_read read;
+	memory_read read;
 	void *arg;
 };
 
@@ -22,4 +22,4 @@ struct php_memory {
  * class: "Shop::price". Code of a file outside functions is "{main}", a closure "{closure}".
  */
 int php_code_read(const struct php_memory *memory, uint64_t address, uint64_t known_mark,
-		  struct python_code *ret_code, uint8_t *content);
+		  struct read_code *ret_code, uint8_t *content);

@@ -67,12 +67,12 @@ static int read_text(const struct python_memory *memory, uint64_t address, size_
 {
 	const struct python_code_layout *layout = memory->layout;
 	uint8_t head[TEXT_BYTES];
-	uint8_t text[PYTHON_FILE_BYTES];
+	uint8_t text[CODE_FILE_BYTES];
 	size_t n_characters;
 	uint32_t state, kind;
 	int r;
 
-	static_assert(sizeof(text) >= PYTHON_NAME_BYTES && sizeof(text) >= PYTHON_FILE_BYTES,
+	static_assert(sizeof(text) >= CODE_NAME_BYTES && sizeof(text) >= CODE_FILE_BYTES,
 		      "room for all texts");
 	r = memory->read(memory->arg, address, head, layout->text_state + sizeof(state));
 	if (r < 0)
@@ -131,10 +131,10 @@ static uint64_t mark_of(const struct python_code_layout *layout, const uint8_t *
 }
 
 int python_code_read(const struct python_memory *memory, uint64_t address, uint64_t known_mark,
-		     struct python_code *ret_code, uint8_t *content)
+		     struct read_code *ret_code, uint8_t *content)
 {
 	const struct python_code_layout *layout = memory->layout;
-	struct python_code code = {};
+	struct read_code code = {};
 	uint8_t head[CODE_BYTES];
 	int r;
 
@@ -145,17 +145,17 @@ int python_code_read(const struct python_memory *memory, uint64_t address, uint6
 	if (code.mark == known_mark)
 		return 0;
 	code.first_line = half_at(head, layout->code_first_line);
-	r = read_text(memory, word_at(head, layout->code_name), PYTHON_NAME_BYTES, content,
+	r = read_text(memory, word_at(head, layout->code_name), CODE_NAME_BYTES, content,
 		      &code.function_bytes);
 	if (r < 0)
 		return r;
 	content += code.function_bytes;
-	r = read_text(memory, word_at(head, layout->code_qualified_name), PYTHON_NAME_BYTES,
-		      content, &code.qualified_name_bytes);
+	r = read_text(memory, word_at(head, layout->code_qualified_name), CODE_NAME_BYTES, content,
+		      &code.qualified_name_bytes);
 	if (r < 0)
 		return r;
 	content += code.qualified_name_bytes;
-	r = read_text(memory, word_at(head, layout->code_file), PYTHON_FILE_BYTES, content,
+	r = read_text(memory, word_at(head, layout->code_file), CODE_FILE_BYTES, content,
 		      &code.file_bytes);
 	if (r < 0)
 		return r;

@@ -77,11 +77,11 @@ static int read_text(const struct ruby_memory *memory, uint64_t value, size_t ma
 		     uint8_t *to, uint32_t *ret_bytes)
 {
 	uint64_t words[OBJECT_WORDS], length, address = value + OBJECT_LENGTH * sizeof(words[0]);
-	char text[PYTHON_FILE_BYTES];
+	char text[CODE_FILE_BYTES];
 	size_t size;
 	int r = read_object(memory, value, TYPE_STRING, words);
 
-	static_assert(sizeof(text) >= PYTHON_NAME_BYTES, "room for all texts");
+	static_assert(sizeof(text) >= CODE_NAME_BYTES, "room for all texts");
 	if (r < 0)
 		return r;
 	length = words[OBJECT_LENGTH];
@@ -110,15 +110,15 @@ static int read_file(const struct ruby_memory *memory, uint64_t value, uint8_t *
 	int r = read_object(memory, value, TYPE_ARRAY, words);
 
 	if (r == -EBADMSG)
-		return read_text(memory, value, PYTHON_FILE_BYTES, to, ret_bytes);
+		return read_text(memory, value, CODE_FILE_BYTES, to, ret_bytes);
 	if (r == 0 && !(words[0] & IS_INSIDE))
 		address = words[ARRAY_ADDRESS];
 	if (r == 0)
 		r = memory->read(memory->arg, address, files, sizeof(files));
 	if (r < 0)
 		return r;
-	r = read_text(memory, files[1], PYTHON_FILE_BYTES, to, ret_bytes);
-	return r == -EBADMSG ? read_text(memory, files[0], PYTHON_FILE_BYTES, to, ret_bytes) : r;
+	r = read_text(memory, files[1], CODE_FILE_BYTES, to, ret_bytes);
+	return r == -EBADMSG ? read_text(memory, files[0], CODE_FILE_BYTES, to, ret_bytes) : r;
 }
 
 /* 0: it is not known. */
@@ -170,9 +170,9 @@ static bool is_body(const uint8_t *body)
 }
 
 int ruby_code_read(const struct ruby_memory *memory, uint64_t address, uint64_t known_mark,
-		   struct python_code *ret_code, uint8_t *content)
+		   struct read_code *ret_code, uint8_t *content)
 {
-	struct python_code code = {};
+	struct read_code code = {};
 	uint8_t body[BODY_BYTES];
 	int r = memory->read(memory->arg, address, body, sizeof(body));
 
@@ -184,14 +184,14 @@ int ruby_code_read(const struct ruby_memory *memory, uint64_t address, uint64_t 
 	if (code.mark == known_mark)
 		return 0;
 	code.first_line = first_line(memory->layout, body);
-	r = read_text(memory, word_at(body, BODY_NAME), PYTHON_NAME_BYTES, content,
+	r = read_text(memory, word_at(body, BODY_NAME), CODE_NAME_BYTES, content,
 		      &code.function_bytes);
 	if (r == 0 && code.function_bytes == 0)
 		r = -EBADMSG;
 	if (r < 0)
 		return r;
 	content += code.function_bytes;
-	r = read_text(memory, word_at(body, BODY_LABEL), PYTHON_NAME_BYTES, content,
+	r = read_text(memory, word_at(body, BODY_LABEL), CODE_NAME_BYTES, content,
 		      &code.qualified_name_bytes);
 	if (r < 0)
 		return r;

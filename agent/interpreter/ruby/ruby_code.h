@@ -7,15 +7,12 @@
  * collector may have moved the names: types are checked, everything is bounded.
  */
 
-#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/runtime/read_code.h"
 #include "agent/interpreter/ruby/ruby_layout.h"
-
-/* Copies [@address, @address + @size) to @buffer. 0, or a negative errno. */
-typedef int (*ruby_memory_read)(void *arg, uint64_t address, void *buffer, size_t size);
 
 struct ruby_memory {
 	const struct ruby_layout *layout; /* of the version of CRuby in the process */
-	ruby_memory_read read;
+	memory_read read;
 	void *arg;
 };
 
@@ -25,4 +22,4 @@ struct ruby_memory {
  * "ruby" (symbolizer/symbols/line_table/line_table.h).
  */
 int ruby_code_read(const struct ruby_memory *memory, uint64_t address, uint64_t known_mark,
-		   struct python_code *ret_code, uint8_t *content);
+		   struct read_code *ret_code, uint8_t *content);

@@ -119,7 +119,7 @@ static int put_name(const struct v8_memory *memory, const struct scope *scope, u
 	if (v8_string_length(memory, name) == 0)
 		name = scope->inferred_name;
 	if (v8_string_length(memory, name) > 0)
-		return v8_string_read(memory, name, PYTHON_NAME_BYTES, to, ret_bytes);
+		return v8_string_read(memory, name, CODE_NAME_BYTES, to, ret_bytes);
 	*ret_bytes =
 		put_text(scope->has_start && scope->start == 0 ? "(script)" : "(anonymous)", to);
 	return 0;
@@ -128,7 +128,7 @@ static int put_name(const struct v8_memory *memory, const struct scope *scope, u
 /* Reads the name of the file of @script, and the first line of the function. */
 static int put_file(const struct v8_memory *memory, struct v8_lines *lines,
 		    const uint64_t script[V8_SCRIPT_WORDS], const struct scope *scope,
-		    struct python_code *code, uint8_t *to)
+		    struct read_code *code, uint8_t *to)
 {
 	uint32_t line = 0;
 	int r;
@@ -136,7 +136,7 @@ static int put_file(const struct v8_memory *memory, struct v8_lines *lines,
 	code->file_bytes = 0;
 	/* Code that eval() and the like compile has no name. */
 	if (v8_string_length(memory, script[2]) > 0) {
-		r = v8_string_read(memory, script[2], PYTHON_FILE_BYTES, to, &code->file_bytes);
+		r = v8_string_read(memory, script[2], CODE_FILE_BYTES, to, &code->file_bytes);
 		if (r < 0)
 			return r;
 		code->file_bytes = without_scheme(to, code->file_bytes);
@@ -167,11 +167,11 @@ static uint64_t mark_of(uint64_t name, uint64_t script)
 }
 
 int v8_code_read(const struct v8_memory *memory, struct v8_lines *lines, uint64_t pointer,
-		 uint64_t known_mark, struct python_code *ret_code, uint8_t *content)
+		 uint64_t known_mark, struct read_code *ret_code, uint8_t *content)
 {
 	const struct v8_layout *layout = memory->layout;
 	uint64_t shared[SHARED_WORDS], script[V8_SCRIPT_WORDS], name, script_pointer;
-	struct python_code code = {};
+	struct read_code code = {};
 	struct scope scope;
 	uint16_t type;
 	int r = v8_object_read(memory, pointer, shared, ARRAY_SIZE(shared), &type);

@@ -5,7 +5,7 @@
  * Reads functions of JavaScript from the memory of a process: name, file, and first line.
  */
 
-#include "agent/interpreter/python/python_code.h"
+#include "agent/interpreter/runtime/read_code.h"
 #include "agent/interpreter/v8/v8_heap.h"
 #include "agent/interpreter/v8/v8_lines.h"
 
@@ -16,4 +16,4 @@
  * it is one of V8's built-in functions.
  */
 int v8_code_read(const struct v8_memory *memory, struct v8_lines *lines, uint64_t pointer,
-		 uint64_t known_mark, struct python_code *ret_code, uint8_t *content);
+		 uint64_t known_mark, struct read_code *ret_code, uint8_t *content);

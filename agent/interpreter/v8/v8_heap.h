@@ -9,14 +9,12 @@
  * The functions return a negative errno of memory->read, or -EBADMSG: it is no such object.
  */
 
+#include "agent/interpreter/runtime/read_code.h"
 #include "agent/interpreter/v8/v8_layout.h"
-
-/* Copies [@address, @address + @size) to @buffer. 0, or a negative errno. */
-typedef int (*v8_memory_read)(void *arg, uint64_t address, void *buffer, size_t size);
 
 struct v8_memory {
 	const struct v8_layout *layout; /* of the version of V8 in the process */
-	v8_memory_read read;
+	memory_read read;
 	void *arg;
 };
 

@@ -145,10 +145,10 @@ static struct hotspot_memory reader_of(struct memory *memory)
 static void a_method_has_names_file_and_lines(void **state)
 {
 	static const char texts[] = "pricecom.example.Shop.price(int)com/example/Shop.java";
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	scoped_free struct memory *memory = memory_new();
 	const struct hotspot_memory reader = reader_of(memory);
-	struct python_code code, again;
+	struct read_code code, again;
 
 	(void)state;
 	assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content), 1);
@@ -164,21 +164,21 @@ static void a_method_has_names_file_and_lines(void **state)
 
 static void a_stub_has_its_name(void **state)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	scoped_free struct memory *memory = memory_new();
 	const struct hotspot_memory reader = reader_of(memory);
-	struct python_code code;
+	struct read_code code;
 
 	(void)state;
 	assert_int_equal(hotspot_code_read(&reader, NMETHOD | ABI_HOTSPOT_STUB, 0, &code, content),
 			 1);
-	assert_int_equal(python_code_content_bytes(&code), strlen("StubRoutines"));
+	assert_int_equal(read_code_content_bytes(&code), strlen("StubRoutines"));
 	assert_memory_equal(content, "StubRoutines", strlen("StubRoutines"));
 }
 
 static void a_method_whose_memory_was_used_again_is_refused(void **state)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	static const struct {
 		uint64_t address, number;
 		size_t size;
@@ -195,7 +195,7 @@ static void a_method_whose_memory_was_used_again_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped_free struct memory *memory = memory_new();
 		const struct hotspot_memory reader = reader_of(memory);
-		struct python_code code;
+		struct read_code code;
 
 		put_number(memory, cases[i].address, cases[i].number, cases[i].size);
 		assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content),

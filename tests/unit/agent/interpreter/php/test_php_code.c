@@ -100,8 +100,8 @@ struct expected {
 static void expect_function(const struct php_memory *memory, uint64_t function,
 			    const struct expected *expected)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code, again;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code, again;
 	const uint8_t *at = content;
 
 	assert_int_equal(php_code_read(memory, function, 0, &code, content), 1);
@@ -142,8 +142,8 @@ static void names_of_a_live_process_are_read(void **state)
 					  layout->walk.globals_current);
 	for (; frame != 0; frame = read_word(script, frame + 48)) {
 		const uint64_t function = read_word(script, frame + 24);
-		static uint8_t content[PYTHON_CODE_MAX_BYTES];
-		struct python_code code;
+		static uint8_t content[CODE_CONTENT_BYTES];
+		struct read_code code;
 
 		if (function != 0 && (read_word(script, function) & 0xff) == 1) {
 			/* An internal function has no file. */
@@ -266,11 +266,11 @@ static void names_are_made_readable(void **state)
 static void long_names_are_cut_at_a_character(void **state)
 {
 	const struct php_code_layout *layout = &php_layout_of(0x0804)->code;
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	char name[PYTHON_NAME_BYTES + 100];
+	static uint8_t content[CODE_CONTENT_BYTES];
+	char name[CODE_NAME_BYTES + 100];
 	struct made_up process;
 	const struct php_memory memory = { layout, read_made_up, &process };
-	struct python_code code;
+	struct read_code code;
 
 	(void)state;
 	for (size_t i = 0; i + 1 < sizeof(name); i += 2)
@@ -279,10 +279,10 @@ static void long_names_are_cut_at_a_character(void **state)
 	process.words[FUNCTION + 1] = address_of(300);
 	put_string(&process, 300, name, sizeof(name));
 	assert_int_equal(php_code_read(&memory, MEMORY_START, 0, &code, content), 1);
-	assert_int_equal(code.function_bytes, PYTHON_NAME_BYTES);
-	assert_int_equal(code.qualified_name_bytes, PYTHON_NAME_BYTES);
+	assert_int_equal(code.function_bytes, CODE_NAME_BYTES);
+	assert_int_equal(code.qualified_name_bytes, CODE_NAME_BYTES);
 	assert_memory_equal(content + code.function_bytes, "Shop::", 6);
-	assert_memory_equal(content + code.function_bytes + PYTHON_NAME_BYTES - 2, "\xc3\xa9", 2);
+	assert_memory_equal(content + code.function_bytes + CODE_NAME_BYTES - 2, "\xc3\xa9", 2);
 }
 
 /* What PHP or the process may have put there after the function was freed. */
@@ -309,10 +309,10 @@ static void what_is_no_function_is_not_read(void **state)
 		{ FILE_NAME, 1 },                                             /* no string */
 		{ FILE_NAME + 2, 60000 },                                     /* ends outside */
 	};
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	struct made_up process;
 	const struct php_memory memory = { layout, read_made_up, &process };
-	struct python_code code;
+	struct read_code code;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -92,10 +92,10 @@ static void assert_text(const uint8_t **content, size_t size, const char *expect
 
 static void check_function(const struct python_memory *memory, const char *line)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	char name[1100], qualified_name[1100], file[1100];
 	const uint8_t *next = content;
-	struct python_code code, again;
+	struct read_code code, again;
 	unsigned int first_line, table_bytes;
 	uint64_t address;
 
@@ -120,8 +120,8 @@ static void names_of_a_live_process_are_read(void **state)
 		.read = read_process,
 		.arg = &script->pid,
 	};
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code;
 	char line[8192];
 	int n_functions = 0;
 
@@ -175,9 +175,9 @@ static void the_mark_of_an_older_version_is_before_its_line_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct python_code_layout *layout = &python_layout_of(cases[i].version)->code;
-		static uint8_t content[PYTHON_CODE_MAX_BYTES], memory[4096];
+		static uint8_t content[CODE_CONTENT_BYTES], memory[4096];
 		const struct python_memory reader = { layout, read_made_up, memory };
-		struct python_code code;
+		struct read_code code;
 
 		put(memory, layout->code_name, MEMORY_START + 1024);
 		put(memory, layout->code_qualified_name, MEMORY_START + 1024);
@@ -188,7 +188,7 @@ static void the_mark_of_an_older_version_is_before_its_line_table(void **state)
 		put(memory, 3072 + layout->bytes_data - 2 * sizeof(uint64_t), strlen("table"));
 		memcpy(memory + 3072 + layout->bytes_data, "table", strlen("table"));
 		assert_int_equal(python_code_read(&reader, MEMORY_START, 0, &code, content), 1);
-		assert_int_equal(python_code_content_bytes(&code), strlen(cases[i].content));
+		assert_int_equal(read_code_content_bytes(&code), strlen(cases[i].content));
 		assert_memory_equal(content, cases[i].content, strlen(cases[i].content));
 		/* A table that is too large. */
 		put(memory, 3072 + layout->bytes_data - 2 * sizeof(uint64_t), UINT64_MAX);
@@ -207,8 +207,8 @@ static int read_filled(void *arg, uint64_t address, void *buffer, size_t size)
 
 static void any_memory_is_read_within_bounds(void **state)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code;
 	int n_read = 0;
 
 	(void)state;
@@ -224,9 +224,9 @@ static void any_memory_is_read_within_bounds(void **state)
 		if (r != 1)
 			continue;
 		n_read++;
-		assert_true(python_code_content_bytes(&code) <= sizeof(content));
-		assert_true(code.function_bytes <= PYTHON_NAME_BYTES);
-		assert_true(code.file_bytes <= PYTHON_FILE_BYTES);
+		assert_true(read_code_content_bytes(&code) <= sizeof(content));
+		assert_true(code.function_bytes <= CODE_NAME_BYTES);
+		assert_true(code.file_bytes <= CODE_FILE_BYTES);
 	}
 	assert_true(n_read > 0);
 }

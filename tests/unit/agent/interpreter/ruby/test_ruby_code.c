@@ -112,9 +112,9 @@ static unsigned int check_lines(struct script *script, const uint8_t *table, siz
 static unsigned int check_function(struct script *script, uint64_t body, unsigned int first_line,
 				   const char *name)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	const char *file = strcmp(name, "without_a_file") == 0 ? "(eval)" : SCRIPT;
-	struct python_code code, again;
+	struct read_code code, again;
 	const uint8_t *at = content;
 	char label[256];
 
@@ -168,8 +168,8 @@ static const uint32_t versions[] = { 2 << 8 | 7, 3 << 8 | 1, 3 << 8 | 3 };
 
 static void any_memory_is_read_within_bounds(void **state)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
@@ -182,7 +182,7 @@ static void any_memory_is_read_within_bounds(void **state)
 
 			assert_non_null(memory.layout);
 			if (ruby_code_read(&memory, 0x1000, 0, &code, content) == 1)
-				assert_true(python_code_content_bytes(&code) <= sizeof(content));
+				assert_true(read_code_content_bytes(&code) <= sizeof(content));
 		}
 	assert_null(ruby_layout_of(2 << 8 | 6));
 }
@@ -229,8 +229,8 @@ static void strings_have_their_bytes_in_the_object_or_outside(void **state)
 		{ 3 << 8 | 1, { 5 | 1 << 13, 0, 7, 0x3000 }, "outside" },
 		{ 3 << 8 | 3, { 5 | 1 << 13, 0, 8, 0x3000 }, "outside\xef\xbf\xbd" },
 	};
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

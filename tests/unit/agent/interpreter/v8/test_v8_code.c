@@ -106,10 +106,10 @@ static uint64_t printed_address(FILE *output)
 
 static void check_function(struct script *script, const char *name, unsigned int line)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	const uint64_t function = printed_address(script->output);
 	const uint8_t *file = content;
-	struct python_code code, again;
+	struct read_code code, again;
 	uint64_t shared;
 
 	assert_ok(read_process(&script->pid, function - 1 + script->memory.layout->function_shared,
@@ -186,10 +186,10 @@ static int read_filled(void *arg, uint64_t address, void *buffer, size_t size)
 
 static void any_memory_is_read_within_bounds(void **state)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
+	static uint8_t content[CODE_CONTENT_BYTES];
 	static const uint32_t versions[] = { 10 << 8 | 2, 11 << 8 | 3, 12 << 8 | 4, 13 << 8 | 6 };
 	struct v8_lines lines = {};
-	struct python_code code;
+	struct read_code code;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
@@ -202,7 +202,7 @@ static void any_memory_is_read_within_bounds(void **state)
 
 			assert_non_null(memory.layout);
 			if (v8_code_read(&memory, &lines, 0x1001, 0, &code, content) == 1)
-				assert_true(python_code_content_bytes(&code) <= sizeof(content));
+				assert_true(read_code_content_bytes(&code) <= sizeof(content));
 		}
 }
 

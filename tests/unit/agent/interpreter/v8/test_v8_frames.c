@@ -468,8 +468,8 @@ static uint64_t printed_code(struct script *script)
 static void describe(struct script *script, const struct compiled_frame *frames, int n_frames,
 		     char *text, size_t size)
 {
-	static uint8_t content[PYTHON_CODE_MAX_BYTES];
-	struct python_code code;
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct read_code code;
 	size_t used = 0;
 
 	for (int i = 0; i < n_frames; i++) {
