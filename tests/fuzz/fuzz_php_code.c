@@ -6,18 +6,7 @@
  */
 #include "agent/interpreter/php/php_code.h"
 
-#include "common/bytes.h"
-
-static int read_memory(void *arg, uint64_t address, void *buffer, size_t size)
-{
-	const struct bytes_view *memory = arg;
-	size_t offset = memory->size ? (size_t)(address % memory->size) : 0;
-
-	if (memory->size - offset < size)
-		return -EFAULT;
-	memcpy(buffer, memory->data + offset, size);
-	return 0;
-}
+#include "tests/fuzz/hostile_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
