@@ -11,9 +11,10 @@
 #include "common/file.h"
 #include "common/log.h"
 
+/* Minimum time between two calls of malloc_trim(). */
 #define TRIM_EVERY_NS (30 * NSEC_PER_SEC)
 
-/* Free bytes of the heap below which a trim costs more than it gains. */
+/* If the heap has fewer free bytes, malloc_trim() is not worth its CPU time. */
 #define TRIM_FROM_BYTES ((size_t)(1 * MIB))
 
 static const struct metric_row agent_metric_rows[] = {
@@ -56,13 +57,12 @@ static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_C
 static void log_first_lost_exec(struct agent *agent, uint64_t n_lost)
 {
 	if (n_lost > 0 && metric_get(agent->metrics, AGENT_METRIC_EXECS_LOST) == 0)
-		log_warn("the BPF map that counts execs is full: frames of a process that executes "
-			 "another program may be attributed to the older program; max_processes is "
-			 "too small for this host; further cases are only counted "
-			 "(execs_lost_total)");
+		log_warn("the BPF map that counts execs is full: after an exec, frames may be "
+			 "attributed to the previous program of the process; max_processes is too "
+			 "small for this host; further cases are only counted (execs_lost_total)");
 }
 
-/* /proc/loadavg, "0.10 0.05 0.01 2/417 12345", has the number of threads after the slash. */
+/* Returns the number of threads of the host: 417 if /proc/loadavg is "0.1 0.1 0.1 2/417 12345". */
 static uint64_t count_threads(void)
 {
 	struct bytes text = BYTES_INIT(4 * KIB);
@@ -126,7 +126,9 @@ static uint64_t status_bytes(const char *status, const char *key)
 	return kib * KIB;
 }
 
-/* Returns free pages in the middle of the heap to the system; free() returns those at its end. */
+/*
+ * free() returns pages to the system only from the end of the heap, malloc_trim() from all of it.
+ */
 static void trim_heap(void)
 {
 	if (mallinfo2().fordblks > TRIM_FROM_BYTES)
@@ -256,7 +258,7 @@ int agent_write_metrics_file(struct agent *agent)
 	return 0;
 }
 
-/* Rows of one name differ in their labels, so a counter's name in a batch has both. */
+/* Metrics with the same name differ in their labels, so a batch names a counter NAME{LABELS}. */
 static const char *const counter_names[] = {
 #define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
 	metric_name "{" metric_labels "}",

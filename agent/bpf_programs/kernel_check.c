@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
-/* Refuses kernels that a profiler of user stacks can freeze (common/kernel_version.h). */
+/* Refuses kernels that may freeze when a BPF program reads user memory (kernel_version.h). */
 static int refuse_freezing_kernel(const struct utsname *system)
 {
 	scoped(bytes_release) struct bytes signature = BYTES_INIT(4096);
@@ -28,9 +28,9 @@ static int refuse_freezing_kernel(const struct utsname *system)
 		return 0;
 	return log_error_errno(
 		ENOTSUP,
-		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads "
-		"user memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if "
-		"this kernel carries the repair, start with --trust_kernel=true",
+		"kernel '%s' is based on %u.%u.%u of kernel.org, which may freeze when a BPF "
+		"program reads user memory (5.19 to 6.3; fixed in 6.1.36, 6.3.10 and 6.4): not "
+		"starting; if this kernel has the fix, start with --trust_kernel=true",
 		system->release, version.major, version.minor, version.patch);
 }
 
@@ -46,11 +46,11 @@ static int refuse_unreadable_kernel(const struct utsname *system)
 	if (!kernel_lets_bpf_read_memory())
 		return log_error_errno(
 			EPERM,
-			"kernel '%s' forbids BPF programs to read its memory, as lockdown in the "
-			"mode 'confidentiality' does (/sys/kernel/security/lockdown): not "
-			"starting; the agent works in the mode 'integrity', which is set at boot: "
-			"replace lockdown=confidentiality by lockdown=integrity on the kernel's "
-			"command line",
+			"kernel '%s' forbids BPF programs to read kernel memory; lockdown in the "
+			"mode 'confidentiality' does this (/sys/kernel/security/lockdown): not "
+			"starting; the agent works in the mode 'integrity': on the kernel's "
+			"command line, replace lockdown=confidentiality by lockdown=integrity, "
+			"and reboot",
 			system->release);
 	return 0;
 }
@@ -69,7 +69,8 @@ int kernel_check(const char *without, bool trust_kernel, struct kernel_features 
 		return r;
 	if (!kernel_features_are_known(without, &unknown, &length))
 		return log_error_errno(
-			EINVAL, "kernel.without: '%.*s' is no kernel feature, see docs/kernels.md",
+			EINVAL,
+			"kernel.without: '%.*s' is not a kernel feature, see docs/kernels.md",
 			(int)length, unknown);
 	kernel_features_probe(without, ret_features);
 	kernel_features_log(ret_features, system.release);

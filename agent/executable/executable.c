@@ -20,15 +20,18 @@ static bool is_this_executable(int fd, const struct executable *executable)
 	if (file_identity_read(fd, &identity) != 1)
 		return false;
 	/*
-	 * The content decides, because after a build-ID conflict the ID differs from the file's
-	 * note.
+	 * Compare the hash of the content, not the ID: after a build-ID conflict, the executable's
+	 * ID is a hash of its code, but the file's note still has the build-ID.
 	 */
 	same = hash128_equal(&identity.content, &executable->content);
 	file_identity_release(&identity);
 	return same;
 }
 
-/* Returns @fd if the file is the executable. Closes it otherwise. */
+/*
+ * Returns @fd if it is a file of the executable. Otherwise closes @fd and returns -ENOENT. A
+ * negative @fd is returned unchanged.
+ */
 static int close_unless_same(int fd, const struct executable *executable)
 {
 	if (fd < 0)
@@ -63,7 +66,10 @@ int executable_open(const struct executable *executable)
 	return -ENOENT;
 }
 
-/* The loader maps a segment from a page boundary: offset and address are equal within a page. */
+/*
+ * The file offset from which the loader maps @segment. The offset is rounded down to a page
+ * boundary like the address: within a page, both are equal.
+ */
 static uint64_t mapped_offset(const struct load_segment *segment, uint64_t page_bytes)
 {
 	return segment->file_offset - (segment->vaddr & (page_bytes - 1));

@@ -13,9 +13,9 @@
  *
  * Anybody can write any build-ID into a file. Files with the same build-ID are one executable only
  * if their content (executable_content.h) is equal too. If files with the same build-ID have
- * different contents, one content keeps the build-ID as its identity: the first one, or the first
- * one in a file that only root can write. Each other content has its own number, and the hash of
- * its code as identity.
+ * different contents, one content keeps the build-ID as its identity: the first content that was
+ * found in a file that only root can write, else the first one at all. Each other content becomes
+ * an executable with its own number, and the hash of its code is its identity.
  */
 
 #include "agent/executable/interpreter_facts.h"
@@ -51,10 +51,10 @@ struct executable {
 	unsigned int references;
 	uint64_t n_innermost; /* samples whose innermost user frame is in the executable */
 	/*
-	 * The fields source_...: the mapping in which the executable was last seen. Uploads read
-	 * the file through /proc/PID/map_files, else through /proc/PID/root + path.
+	 * The source: the mapping in which the executable was last seen. Uploads read the file
+	 * through /proc/PID/map_files, else through /proc/PID/root + path.
 	 */
-	bool source_is_trusted;    /* only root can write that file */
+	bool source_is_trusted;    /* only root can write the mapped file */
 	uint64_t source_looked_ns; /* when source_pid was last checked to be alive */
 	uint32_t source_pid;
 	uint64_t source_start, source_end; /* the mapping's range; map_files name */
@@ -89,19 +89,21 @@ struct mapped_file {
 };
 
 /*
- * Result of a look-up that ran in helpers (agent/helper/identifier.h): it failed for a reason that
- * may be temporary (a helper died or hung, its queue was full, the device or the file is being
- * avoided). The caller may try again some seconds later.
+ * Result of executable_cache_identify() and of look-ups in helpers (agent/helper/identifier.h) that
+ * failed for a reason that may be temporary: a helper died or hung, its queue was full, the device
+ * or the file is being avoided, or memory is not yet a full copy of the file. The caller may try
+ * again some seconds later.
  */
 #define EXECUTABLE_UNAVAILABLE 2
 
 /*
  * Identifies the file behind a mapping. First opens /proc/PID/map_files/START-END and checks that
- * it is the reported file. If the process has ended, or has mapped something else there since,
- * opens PATH in the root of the process, of its parent or of the host, and accepts the file if it
- * has the reported inode and was not changed since it was mapped. If there is no such file, takes
- * the executable that was identified before from the same report. A copy is identified only if the
- * memory has the bytes of the file; otherwise the result is EXECUTABLE_UNAVAILABLE.
+ * it is the reported file. If the process has ended, or has mapped another file at this address
+ * since, opens PATH in the root of the process, of its parent or of the host, and accepts the file
+ * if it has the reported inode and was not changed since it was mapped. If there is no such file,
+ * takes the executable that was identified before from the same report. A copy (@file->is_copy) is
+ * identified only if the memory has the bytes of the file; otherwise the result is
+ * EXECUTABLE_UNAVAILABLE.
  *
  * 1: *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify, or no file
  * that is certainly the mapped one. Negative errno only if memory is short.
@@ -110,8 +112,8 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 			      struct executable **ret_executable);
 
 /*
- * Identifies the vDSO that a process has mapped at [start, end). 1: it is the agent's own; 0: it is
- * another one, as in a 32-bit process.
+ * Identifies the vDSO that a process has mapped at [start, end). 1: it is the same as the agent's
+ * vDSO; 0: it is a different one, as in a 32-bit process.
  */
 int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t start, uint64_t end,
 				   struct executable **ret_executable);
@@ -129,9 +131,10 @@ struct executable *executable_cache_by_id(struct executable_cache *cache,
 					  const struct executable_id *id);
 
 /*
- * Has uploads read the file from the mapping @file, which another process has of the executable.
- * The source counts as one that only root can write if the kernel reported the mapping, and the
- * file was found to be such a one before. 0 or -ENOMEM.
+ * Replaces the source of @executable by @file, a mapping of the executable in another process.
+ * Later uploads read the file from there. source_is_trusted becomes true only if the kernel
+ * reported the mapping, and the cache has recorded earlier that only root can write this file. 0 or
+ * -ENOMEM.
  */
 int executable_cache_replace_source(struct executable_cache *cache, struct executable *executable,
 				    const struct mapped_file *file);
@@ -147,13 +150,14 @@ void executable_cache_forget_sendings(struct executable_cache *cache,
 				      uint64_t acknowledged_sequence);
 
 /*
- * Number of files that were evicted from the index of files although their executables are in use.
+ * Number of files that were evicted from the cache's index of files (by device, inode, mtime, size)
+ * although their executables are in use. Such a file is identified again at its next mapping.
  */
 uint64_t executable_cache_files_evicted(const struct executable_cache *cache);
 
 size_t executable_cache_count(const struct executable_cache *cache);
 
-/* Number of files with the build-ID of an executable that has a different content. */
+/* Number of files that have the build-ID of another executable, but a different content. */
 uint64_t executable_cache_id_conflicts(const struct executable_cache *cache);
 
 /*
@@ -163,8 +167,8 @@ uint64_t executable_cache_id_conflicts(const struct executable_cache *cache);
 uint64_t executable_cache_n_superseded(const struct executable_cache *cache);
 
 /*
- * Opens the file of an executable for reading (an upload): its source, or any path that still gives
- * the same identity. Returns the fd or negative errno (-ENOENT: no copy is left).
+ * Opens the file of an executable for an upload: through its source, or by any path that leads to a
+ * file with the same content. Returns the fd, or -ENOENT if no such file is left.
  */
 int executable_open(const struct executable *executable);
 

@@ -13,8 +13,8 @@
 struct kernel_module {
 	char name[64];
 	uint64_t start, end;
-	struct executable_id id; /* NONE: it has no build-ID note */
-	/* of its folder in /sys/module: changes each time the module is loaded; 0: none */
+	struct executable_id id; /* kind NONE: the module has no build-ID note */
+	/* inode of /sys/module/NAME, which changes each time the module is loaded; 0: no folder */
 	uint64_t inode;
 };
 
@@ -22,7 +22,8 @@ struct kernel_layout {
 	struct executable_id id; /* from /sys/kernel/notes */
 	uint64_t text_start;     /* _text */
 	uint64_t text_end;       /* _end, or the last image symbol */
-	uint64_t schedule_start; /* __schedule(), the leaf of every wait's stack; 0: not found */
+	/* range of __schedule(), the leaf of the kernel stack of every wait; 0: not found */
+	uint64_t schedule_start;
 	uint64_t schedule_end;
 	struct kernel_module *modules;
 	size_t n_modules;
@@ -34,12 +35,12 @@ struct kernel_layout {
  */
 int kernel_layout_read(struct kernel_layout *ret_layout);
 
-/* Reads from other files (tests). */
+/* The files that are read; tests pass their own. */
 struct kernel_layout_paths {
 	const char *kallsyms;
 	const char *modules; /* need not exist */
 	const char *notes;   /* need not exist */
-	const char *folders; /* contains a folder for each module; NULL: /sys/module */
+	const char *folders; /* a folder with one folder for each module; NULL: /sys/module */
 };
 
 int kernel_layout_read_from(const struct kernel_layout_paths *paths,
@@ -55,16 +56,16 @@ int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths,
 				      struct kernel_layout *layout);
 
 /*
- * Builds an ELF file with the symbols of the kernel image from /proc/kallsyms, for the upload:
- * ET_EXEC, GNU build-ID note, .symtab with absolute addresses of this boot including _text, without
- * modules.
+ * Builds the ELF file that the agent uploads for the kernel image: ET_EXEC, with the GNU build-ID
+ * note, and a .symtab of the image's symbols in /proc/kallsyms. The symbols include _text, but not
+ * those of modules. Their addresses are those of this boot.
  */
 int kernel_symbols_elf(const struct kernel_layout *layout, struct bytes *out);
 
-/* The same for one module, with addresses relative to the start of the module. */
+/* Builds such a file for one module, with addresses relative to the start of the module. */
 int kernel_module_symbols_elf(const struct kernel_module *module, struct bytes *out);
 
-/* The same from another file instead of /proc/kallsyms (tests). */
+/* These read another file instead of /proc/kallsyms (tests). */
 int kernel_symbols_elf_from(const char *kallsyms_path, const struct kernel_layout *layout,
 			    struct bytes *out);
 int kernel_module_symbols_elf_from(const char *kallsyms_path, const struct kernel_module *module,

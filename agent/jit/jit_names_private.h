@@ -12,19 +12,22 @@
 #include "agent/jit/jit_ranges.h"
 #include "common/hash_table.h"
 
-/* Bytes that may be read: refilled with time up to a maximum. */
+/* A token bucket: the number of bytes that may be read now. It grows with time, up to a maximum. */
 struct jit_allowance {
-	int64_t bytes;
-	uint64_t refilled_ns; /* 0: it is full */
+	int64_t bytes;        /* below 0 if the last piece was larger than the rest */
+	uint64_t refilled_ns; /* monotonic; 0: not used yet, so it has the maximum */
 };
 
-/* What is known of one code, by its entry (and the place in the code if it has source lines). */
+/*
+ * The name of a function that an entry of the file describes; with source lines in the file, the
+ * name of one address in the function.
+ */
 struct jit_known {
-	uint32_t object; /* number of a code object; 0: it has no name; or JIT_ASKED */
+	/* number of a code object; 0: the entry has no name; JIT_ASKED: a helper reads the name */
+	uint32_t object;
 	uint32_t line;
 };
 
-/* Its name was asked for. */
 #define JIT_ASKED UINT32_MAX
 
 struct jit_file {
@@ -44,29 +47,29 @@ enum jit_step {
 
 struct jit_process {
 	struct jit_names *names;
-	struct jit_source source; /* the path is owned */
-	uint32_t number;
-	uint64_t last_window;      /* with a wanted address */
+	struct jit_source source;  /* the path is owned */
+	uint32_t number;           /* of the process in the process table */
+	uint64_t last_window;      /* the last window that had a wanted address */
 	struct hash_table *wanted; /* uint64_t pc -> uint64_t time of the first sample */
 	struct jit_file files[JIT_FORMATS];
 	struct jit_allowance allowance;
 	enum jit_step step;
-	size_t format;   /* that is being read or named */
-	bool is_limited; /* this look-up left a part of a file */
+	size_t format;   /* enum jit_format of the file that this look-up reads or names now */
+	bool is_limited; /* this look-up did not read a file to its end, to bound the cost */
 	/* an address without a name was wanted since the last look-up began */
 	bool lacks_names;
-	uint64_t asked[JIT_MAX_NAMES]; /* keys, in the order of the request */
+	uint64_t asked[JIT_MAX_NAMES]; /* keys of names, in the order of the request */
 	size_t n_asked;
 };
 
 struct jit_names {
 	struct jit_names_options options;
-	struct hash_table *processes; /* uint32_t number -> struct jit_process * */
-	struct avoid_list *avoided;   /* files and processes that helpers failed on */
-	struct jit_allowance allowance;
-	uint64_t window;
-	size_t n_busy;
-	/* there was no room for a code object: names are asked for again in the next window */
+	struct hash_table *processes;   /* uint32_t number -> struct jit_process * */
+	struct avoid_list *avoided;     /* files and processes that helpers could not read */
+	struct jit_allowance allowance; /* of all processes together */
+	uint64_t window;                /* number of the open window */
+	size_t n_busy;                  /* processes with a look-up in progress */
+	/* the table of code objects was full: names are requested again in the next window */
 	bool lacks_objects;
 	struct jit_names_stats stats;
 	struct jit_codes codes;
@@ -76,10 +79,10 @@ struct jit_names {
 /* Begins a look-up, unless one is in progress. */
 void jit_look_up(struct jit_process *process);
 
-/* Ranges of all files. */
+/* Number of ranges of all files of all processes. */
 size_t jit_names_n_ranges(const struct jit_names *names);
 
-/* NULL: there is no process with this number any more. */
+/* NULL: the process with this number was forgotten. */
 struct jit_process *jit_names_process(const struct jit_names *names, uint32_t number);
 
 /* jit_name_cache.c */
@@ -87,27 +90,27 @@ struct jit_process *jit_names_process(const struct jit_names *names, uint32_t nu
 int jit_file_init(struct jit_file *file);
 void jit_file_release(struct jit_file *file);
 
-/* Forgets all that was read. */
+/* Forgets the ranges and names, and the position up to which the file was read. */
 void jit_file_clear(struct jit_file *file);
 
 /*
- * The code at @pc at @time_ns: *ret_key identifies its name and line. False: the file describes no
- * code there.
+ * Finds the code that was at @pc at @time_ns. *ret_key identifies its name and line in @file.
+ * False: the file describes no code there.
  */
 bool jit_file_find(const struct jit_file *file, uint64_t pc, uint64_t time_ns, uint64_t *ret_key);
 
-/* What is known of the code; NULL: nothing, or its code object was removed. */
+/* The stored name of @key; NULL: not requested yet, or its code object was removed. */
 struct jit_known *jit_file_known(const struct jit_file *file, const struct code_objects *objects,
 				 uint64_t key);
 
-/* Lists names that the wanted addresses need: up to JIT_MAX_NAMES into process->asked. */
+/* Lists in process->asked up to JIT_MAX_NAMES keys of wanted addresses whose names are unknown. */
 void jit_file_ask(struct jit_process *process, struct jit_file *file);
 
-/* Keeps the names of an answer. Returns their number, or negative errno. */
+/* Stores the names of a helper's answer. Returns their number, or negative errno. */
 int jit_file_take_names(struct jit_process *process, struct jit_file *file,
 			const struct helper_message *answer);
 
-/* Forgets that names were asked for which got no answer. */
+/* Removes the marks JIT_ASKED of names that the answer lacks, so that they are requested again. */
 void jit_file_forget_asked(struct jit_process *process, struct jit_file *file);
 
 static inline struct jit_wanted jit_wanted_of(uint64_t key)

@@ -16,31 +16,34 @@
 
 VEC_DEFINE(process_vec, struct process *);
 
-/* The owner sets @programs and @processes, which are borrowed; all else begins as 0. */
+/* The owner sets @programs and @processes, which are borrowed. All other fields begin as 0. */
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
 	uint32_t last_set;                /* number of the newest set */
 	struct mapping_set set;           /* buffer: the set that is being published */
-	struct abi_mapping_chunk chunk;   /* buffer: one chunk of it */
+	struct abi_mapping_chunk chunk;   /* buffer: one chunk of the set */
 	bool without_python;              /* frames of Python functions are not wanted */
 	bool without_javascript;          /* frames of JavaScript functions are not wanted */
 	bool without_php;                 /* frames of PHP functions are not wanted */
-	bool has_logged_php;              /* a PHP whose functions cannot be shown */
-	bool without_ruby;                /* frames of Ruby are not wanted */
-	bool has_logged_ruby;             /* a Ruby whose methods cannot be shown */
+	bool has_logged_php;              /* a PHP build without a known layout was logged */
+	bool without_ruby;                /* frames of Ruby methods are not wanted */
+	bool has_logged_ruby;             /* a Ruby version without a known layout was logged */
 	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
-	uint64_t n_interpreters_left_out; /* the map was full */
+	uint64_t n_interpreters_left_out; /* the map `interpreters` was full */
 	uint64_t n_truncated;             /* processes with more mappings than a set holds */
-	/* Functions of the owner: a process has mapped a JVM, or has ended. May be NULL. */
+	/*
+	 * Callbacks; NULL: none. jvm_mapped: @process was published and has mapped a JVM at
+	 * @mapping. jvm_gone: @process has ended, with or without a JVM.
+	 */
 	void *jvm_arg;
 	void (*jvm_mapped)(void *arg, const struct process *process,
 			   const struct process_mapping *mapping);
 	void (*jvm_gone)(void *arg, const struct process *process);
 	struct process_vec later; /* during a run: processes left to a later run */
 	/*
-	 * A BPF map was full, or the kernel had no memory. The stacks of the process are then
-	 * copied and unwound by the agent, which costs more and loses nothing.
+	 * Processes that could not be published: a BPF map was full, or memory was short. The agent
+	 * then unwinds copies of their stacks. This costs more CPU time, but no stack is lost.
 	 */
 	uint64_t failures;
 };

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names code without an executable when the window closes. A stack whose frames change gets another
- * number, and so do its rows. Two stacks may then be equal: different addresses in one function.
+ * Names code that lies in no executable, when the window closes. A stack whose frames get names
+ * gets a new number, and its rows are changed to that number. Two stacks may become equal, because
+ * they have different addresses in the same function. Then the batch has only the first of them.
  */
 #include <string.h>
 
 #include "agent/sample/collector_internal.h"
 #include "common/hash.h"
 
-/* Names the frames of @stack in @frames, which is a copy of its frames. */
+/*
+ * Names code in @frames, a copy of the frames of @stack. *ret_changed: a frame was named.
+ * *ret_complete: no unnamed frame is left.
+ */
 static void name_frames(const struct collector *collector, const struct open_stack *stack,
 			struct window_frame *frames, bool *ret_changed, bool *ret_complete)
 {
@@ -25,7 +29,7 @@ static void name_frames(const struct collector *collector, const struct open_sta
 	}
 }
 
-/* Gives a stack its new frames. */
+/* Replaces the frames of @stack, and its hash and number, which depend on the frames. */
 static int replace_frames(struct collector *collector, struct open_stack *stack,
 			  const struct window_frame *frames)
 {
@@ -58,7 +62,7 @@ static int name_stack(struct collector *collector, struct open_stack *stack,
 	name_frames(collector, stack, collector->scratch, &is_changed, &is_complete);
 	if (!is_changed)
 		return 0;
-	/* Without unnamed code, the stack means the same in all processes. */
+	/* Raw addresses have a meaning in one process only; names have the same in all. */
 	if (is_complete)
 		stack->process = 0;
 	r = replace_frames(collector, stack, collector->scratch);
@@ -70,7 +74,7 @@ static int name_stack(struct collector *collector, struct open_stack *stack,
 	return MIN(r, 0);
 }
 
-/* Marks stacks whose number another stack before them has. */
+/* Marks each stack that has the same number as an earlier stack. */
 static int mark_duplicates(struct open_stack_vec *stacks)
 {
 	scoped(hash_table_freep) struct hash_table *numbers = NULL;
@@ -105,7 +109,7 @@ int collector_name_code(struct collector *collector)
 	for (size_t i = 0; i < stacks->count && r == 0; i++)
 		if (stacks->items[i].process != 0)
 			r = name_stack(collector, &stacks->items[i], renumbered);
-	/* Also after a failure: some stacks have new numbers. */
+	/* Also after a failure: the stacks before it have new numbers, so their rows need them. */
 	if (renumbered && hash_table_count(renumbered) > 0) {
 		renumber_rows(&collector->rows, renumbered);
 		r = MIN(r, mark_duplicates(stacks));

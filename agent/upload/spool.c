@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index is an array sorted by key. Items before `first` are removed; when they are half of the
- * array, the rest is moved to its start. A new batch is nearly always the newest, so inserting is
- * usually appending.
+ * The index in memory is an array of the batches' keys and sizes, sorted by key. The items before
+ * `first` are unused, because removing the oldest batch only increments `first`. When half of the
+ * array is unused, the other items are moved to its start. A new batch nearly always has the
+ * highest key, so that its item is appended.
  */
 #include "agent/upload/spool.h"
 
@@ -40,7 +41,7 @@ static_assert(sizeof(struct file_header) == 40, "no padding on disk");
 
 struct spool_item {
 	struct spool_key key;
-	uint64_t bytes; /* of the file */
+	uint64_t bytes; /* size of the file */
 };
 
 VEC_DEFINE(spool_items, struct spool_item);
@@ -53,7 +54,7 @@ struct spool {
 	void *argument;
 	struct spool_items items;
 	size_t first;
-	uint64_t bytes;
+	uint64_t bytes;           /* size of all files */
 	bool first_is_being_sent; /* the caller of spool_first() is sending it */
 };
 
@@ -122,7 +123,7 @@ static void remove_at(struct spool *spool, size_t index)
 
 	remove_file(spool, &items->items[index].key);
 	spool->bytes -= items->items[index].bytes;
-	/* Items before it move up by one; for the oldest item there are none. */
+	/* Close the gap: move the older items up by one. The oldest item has none. */
 	memmove(&items->items[spool->first + 1], &items->items[spool->first],
 		(index - spool->first) * sizeof(*items->items));
 	spool->first++;
@@ -143,7 +144,10 @@ static void drop_item(struct spool *spool, size_t index, int problem)
 		spool->lost(spool->argument, &key, problem);
 }
 
-/* Drops the oldest batches until @extra more bytes fit. False: they do not fit. */
+/*
+ * Drops the oldest batches, but not one that is being sent, until @extra more bytes fit. False:
+ * they do not fit.
+ */
 static bool make_room(struct spool *spool, uint64_t extra)
 {
 	size_t kept = spool->first_is_being_sent ? 1 : 0;
@@ -206,7 +210,7 @@ static int open_folder(struct spool *spool, const char *path)
 	spool->folder_fd = folder_lock(path);
 	if (spool->folder_fd < 0)
 		return spool->folder_fd;
-	/* An unwritable folder is noticed at the start, not when the server is away. */
+	/* Report an unwritable folder at the start, not when the first batch must be stored. */
 	if (faccessat(spool->folder_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return -errno;
 	(void)unlinkat(spool->folder_fd, TEMPORARY, 0);
@@ -290,9 +294,10 @@ static int write_file(const struct spool *spool, const struct spool_key *key,
 }
 
 /*
- * Adds an item; the caller has reserved room in the array. If the key exists, only its size
- * changes. The batch that spool_first() returned stays first, even if the clock was set back, so
- * that the epoch of this run is smaller than that of an earlier one.
+ * Adds an item; the caller has reserved room in the array. If the array has the key, only the size
+ * of that item changes. The batch that spool_first() returned stays first, even if the new key is
+ * lower: an epoch is the start time of the agent, so if the clock was set back between two starts,
+ * the later epoch is the lower one.
  */
 static void index_item(struct spool *spool, const struct spool_item *item)
 {

@@ -40,9 +40,10 @@ size_t spool_count(const struct spool *spool);
 uint64_t spool_bytes(const struct spool *spool);
 
 /*
- * Writes one batch. Removes the oldest batches until it fits below max_bytes, but never the one
- * that spool_first() returned. -EFBIG: the batch alone is too large. Other negative errno: a disk
- * error; the spool is unchanged.
+ * Writes one batch. Removes the oldest batches until the new one fits below max_bytes, but never
+ * the batch that spool_first() returned. -EFBIG: the new batch does not fit, alone or beside that
+ * one. Other negative errno: a disk error; the new batch is not stored, but older ones may be
+ * removed.
  */
 int spool_push(struct spool *spool, const struct spool_key *key, struct bytes_view batch);
 

@@ -71,7 +71,7 @@ static void parse_map(struct bytes_view text, struct jit_piece *piece)
 		.text = text,
 		.offset = (uint32_t)piece->next.offset,
 		.in_long_line = piece->next.in_long_line,
-		.is_whole_room = text.size == JIT_PIECE_BYTES,
+		.is_max_size = text.size == JIT_PIECE_BYTES,
 	};
 	bool in_long_line = false;
 	size_t n = perf_map_parse(&part, &piece->codes, &in_long_line);

@@ -74,7 +74,7 @@ size_t perf_map_parse(const struct perf_map_piece *piece, struct jit_codes *code
 
 		if (!end) {
 			/* Only the first line of a piece can be as long as the piece. */
-			if (skips || (line == begin && piece->is_whole_room)) {
+			if (skips || (line == begin && piece->is_max_size)) {
 				*in_long_line = true;
 				return piece->text.size;
 			}

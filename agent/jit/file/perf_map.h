@@ -3,26 +3,27 @@
 
 /*
  * Parses a perf map: lines "START SIZE NAME\n", where START and SIZE are hexadecimal, with or
- * without 0x, and NAME is the rest of the line. Lines of another form are skipped. A last line
- * without its end is left for the next piece, because its writer may not have finished it. Pure
- * functions of bytes.
+ * without 0x, and NAME is the rest of the line. Lines of another form are skipped. The file is read
+ * in pieces of at most JIT_PIECE_BYTES. A last line without a newline is left for the next piece,
+ * because its writer may not have finished it. The functions depend on their arguments only.
  */
 
 #include "agent/jit/file/jit_code.h"
 
 struct perf_map_piece {
 	struct bytes_view text;
-	uint32_t offset;    /* of the text in the file */
-	bool in_long_line;  /* the text begins in a line that is skipped */
-	bool is_whole_room; /* the text is as long as a piece can be: a line may not fit into it */
+	uint32_t offset;   /* of the text in the file */
+	bool in_long_line; /* the text begins inside a line that is skipped */
+	/* the text has the maximum size of a piece: a line that fills it can never be complete */
+	bool is_max_size;
 };
 
 /*
- * Adds the lines of @piece to @codes until it is full. Returns the number of bytes that were
- * handled. Sets *in_long_line if the piece ends in a line that is longer than a piece.
+ * Adds the lines of @piece to @codes, until @codes is full. Returns the number of bytes of @piece
+ * that were handled. *in_long_line: these bytes end inside a line that is longer than a piece.
  */
 size_t perf_map_parse(const struct perf_map_piece *piece, struct jit_codes *codes,
 		      bool *in_long_line);
 
-/* The name in the line at the start of @text. False: the line has another form. */
+/* Finds the name in the first line of @text. False: the line has another form. */
 bool perf_map_name(struct bytes_view text, struct bytes_view *ret_name);

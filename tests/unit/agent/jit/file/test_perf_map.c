@@ -9,14 +9,14 @@ struct result {
 	struct jit_codes codes;
 };
 
-static struct result *parse(const char *text, bool in_long_line, bool is_whole_room)
+static struct result *parse(const char *text, bool in_long_line, bool is_max_size)
 {
 	static struct result result;
 	const struct perf_map_piece piece = {
 		.text = { (const uint8_t *)text, strlen(text) },
 		.offset = 1000,
 		.in_long_line = in_long_line,
-		.is_whole_room = is_whole_room,
+		.is_max_size = is_max_size,
 	};
 
 	result.codes.count = 0;
