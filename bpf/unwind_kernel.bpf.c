@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Kernel stacks. The kernel's own unwinder returns the pcs; this code converts them to (executable,
- * address). In the kernel image the address is pc - _text. Modules and JIT code keep the raw pc
- * with executable 0; the agent knows their ranges.
+ * address). In the kernel image the address is pc - _text. Elsewhere (modules, BPF programs) the
+ * executable is 0, and the address is the raw pc, which the agent looks up.
  */
 #include "bpf/include/sample.bpf.h"
 
@@ -20,7 +20,7 @@ static long add_kernel_frame(__u64 index, void *argument)
 	struct sample *sample = walk->sample;
 	__u64 pc;
 
-	/* A return address points after its call, so 1 is subtracted. */
+	/* A return address points after the call: subtract 1 to get an address in the call. */
 	bool is_exact = walk->first_is_exact && index == 0;
 
 	index += walk->first;

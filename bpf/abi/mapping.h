@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * pc -> (executable, ELF address), per process. The agent fills these maps; the unwinder searches
- * them.
+ * Maps that convert a pc of a process to (executable, ELF address). The agent fills them, and the
+ * unwinder searches them.
  *
- *   processes       tgid -> struct abi_process: its mapping set, and the number of chunks; each
- *                   fork copies the entry
+ *   processes       tgid -> struct abi_process: its mapping set, and the number of chunks; a BPF
+ *                   program copies the parent's entry at each fork
  *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 124 mappings in rising order;
  *                   if there is more than one chunk, (set, ABI_DIRECTORY) has the first address of
  *                   each
@@ -26,7 +26,7 @@
 
 #include "bpf/abi/limits.h"
 
-/* The upper half of an exec_count counts execs, so that the agent sees if it missed one. */
+/* The upper half of an exec_count counts execs. The agent compares it to find execs it missed. */
 #define ABI_EXEC_STEP 0x10000u
 
 struct abi_mapping {
@@ -66,7 +66,7 @@ enum abi_process_flags {
 #define ABI_START_TIME_TICK_NS 10000000ULL
 
 struct abi_process {
-	/* start of the group leader since boot, in ticks of 10 ms as in /proc/PID/stat */
+	/* start of the group leader: time since boot in ticks of 10 ms, as in /proc/PID/stat */
 	__u64 start_time_10ms;
 	__u32 exec_count;
 	__u32 set; /* 0: the mappings are not known */
@@ -77,6 +77,7 @@ struct abi_process {
 };
 
 _Static_assert(sizeof(struct abi_mapping) == 32, "part of the BPF/userspace ABI");
-_Static_assert(sizeof(struct abi_mapping_chunk) == 3976,
-	       "with key and hash element below 4 KiB, one slab object");
+_Static_assert(
+	sizeof(struct abi_mapping_chunk) == 3976,
+	"with its key and the header of the hash element, it fits into a slab object of 4 KiB");
 _Static_assert(sizeof(struct abi_process) == 40, "part of the BPF/userspace ABI");

@@ -106,8 +106,8 @@ struct abi_unwind_slot {
 	((__u64)(executable) << 32 | (__u32)((__u64)(elf_addr) >> UNWIND_REGION_SHIFT))
 
 /*
- * The code pages for which an executable's table has rows. An executable without an entry has no
- * table.
+ * The code pages for which an executable's table has rows. n_pages is 0 if the executable has no
+ * table. Without an entry in the map, the agent has not made the table yet, or has evicted it.
  */
 struct abi_unwind_info {
 	__u64 first_page; /* ELF address >> UNWIND_PAGE_SHIFT */

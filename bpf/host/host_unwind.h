@@ -6,8 +6,9 @@
  * registers and memory that the caller provides, and needs no privileges. Tests run it on recorded
  * memory. The agent runs it on copies of stacks that the BPF programs could not unwind.
  *
- * There is one function per architecture of the stack, on any machine. A run keeps no state,
- * allocates no memory, and accesses only its arguments. Any number of threads may run at once.
+ * Each function exists twice: for stacks of x86-64 and for stacks of arm64. Both run on any
+ * machine. A run keeps no state, allocates no memory, and accesses only its arguments. Any number
+ * of threads may run at once.
  */
 
 #include <stdbool.h>
@@ -22,7 +23,7 @@
 #include "bpf/abi/sample_record.h"
 #include "bpf/abi/unwind_maps.h"
 
-/* By DWARF number. x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15; arm64: x0 ... x30, sp. */
+/* Indexed by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15, or x0 ... x30, sp. */
 #define HOST_UNWIND_MAX_REGISTERS 32
 
 struct host_unwind_registers {
@@ -34,11 +35,11 @@ struct host_unwind_registers {
 /* Copies [@address, @address + @size) to @buffer. Returns 0, or -1 if a part of it is absent. */
 typedef int (*host_unwind_read)(void *argument, uint64_t address, void *buffer, size_t size);
 
-/* An element of the map `unwind_tables`, or NULL. */
+/* Returns an element of the map `unwind_tables`, or NULL. */
 typedef const struct abi_unwind_info *(*host_unwind_find_table)(void *argument,
 								uint32_t executable);
 
-/* An element of the map `unwind_regions` (a directory), or NULL. */
+/* Returns an element of the map `unwind_regions` (a directory), or NULL. */
 typedef const uint32_t *(*host_unwind_find_region)(void *argument, uint64_t key);
 
 /*
@@ -84,52 +85,55 @@ struct host_unwind_input {
 	struct host_unwind_process process;
 	const struct host_unwind_tables *tables; /* NULL if there are none */
 	/*
-	 * The elements of the map `interpreters`. n_interpreters 0: frames of byte code are left
-	 * out, because @read does not have the memory of the process at the time of the sample.
+	 * The elements of the map `interpreters`. If n_interpreters is 0, the unwinder adds no
+	 * frames of byte code. The agent sets 0, because these frames are in the heap, and it has a
+	 * copy of the stack only.
 	 */
 	const struct abi_interpreter *interpreters;
 	uint32_t n_interpreters;
-	/* The process's element of the map `jvms`; NULL: left out, for the same reason. */
+	/* The process's element of the map `jvms`. NULL: no frames of Java, for the same reason. */
 	const struct abi_jvm *jvm;
 };
 
 /*
- * The full record as it would be written to the ring buffer, and the counters. If rows were
- * missing, the frames after the first address without rows come from frame pointers only.
+ * The full record as it would be written to the ring buffer, and the counters. If the rows of a
+ * frame were not resident (n_missing > 0), its caller was found by the frame pointer, so this
+ * caller and all later frames may be wrong.
  */
 struct host_unwind_output {
-	/* n_user_frames, cut, flags; no times or names, because there is no task */
+	/* only n_user_frames, cut and flags are set: times and names belong to a running task */
 	struct abi_sample header;
 	struct abi_frame frames[ABI_MAX_FRAMES];
 	uint64_t counters[ABI_COUNTER_COUNT];
 	uint32_t n_missing;          /* frames whose rows are not resident */
-	uint32_t missing_executable; /* of the first of them, if n_missing > 0 */
-	uint64_t missing_address;    /* ELF address */
+	uint32_t missing_executable; /* executable of the first such frame */
+	uint64_t missing_address;    /* its ELF address */
 };
 
 void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
 void host_unwind_arm64(const struct host_unwind_input *input,
 		       struct host_unwind_output *ret_output);
 
-/* One lookup of an unwind rule, with the state of the cache of recent rules before and after. */
+/* One look-up of an unwind rule through the cache of recent rules (rule_cache.bpf.h). */
 struct host_unwind_lookup {
 	const struct host_unwind_tables *tables;
 	uint32_t executable;
 	uint64_t elf_addr;
 	uint64_t time_ns;
-	/* struct rule_cache_entry; here the cache has only this entry, for all keys */
+	/* in and out: a struct rule_cache_entry, the only entry of the cache in this look-up */
 	uint64_t cached_rule[4];
 	struct abi_unwind_rule rule;
 	bool was_cached;
 };
 
-/* Like host_unwind_find_rule_x86(), with the rule in @lookup. */
+/* Like host_unwind_find_rule_x86(), but with the arguments and results in @lookup. */
 int host_unwind_look_up_x86(struct host_unwind_lookup *lookup);
 int host_unwind_look_up_arm64(struct host_unwind_lookup *lookup);
 
 /*
- * Finds the rule at an address of an executable in the same way as a run. Returns 1, 0 if the
- * address is outside the table, or -1 if its rows are not resident or the executable has no table.
+ * Finds the rule at an address of an executable in the same way as a run, but without a cached
+ * rule. 1: found. 0: the address is outside the table. -1: the rows are not resident, or
+ * tables->find() returned NULL.
  */
 int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable,
 			      uint64_t elf_addr, struct abi_unwind_rule *ret_rule);

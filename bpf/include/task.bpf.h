@@ -17,7 +17,7 @@
 
 #if defined(HEARTH_BPF_KERNEL_5)
 
-/* THREAD_SIZE of x86-64 and of arm64 with pages of 4 KiB; kernels with KASAN have more. */
+/* THREAD_SIZE of x86-64 and of arm64 with pages of 4 KiB. Kernels with KASAN have larger stacks. */
 #define THREAD_BYTES 16384
 
 #define kernel_read(pointer, ...) BPF_CORE_READ(pointer, __VA_ARGS__)
@@ -56,8 +56,8 @@ static __always_inline __u32 tid_in_namespace(struct task_struct *task)
 	int tid = 0;
 
 	/*
-	 * Reads with helpers, because the verifier accepts no computed offset in a pointer that it
-	 * knows to be a kernel's struct.
+	 * Read with helpers: the verifier knows the types of these pointers (BTF), and rejects a
+	 * typed pointer plus an offset that is not constant.
 	 */
 	bpf_core_read(&pid, sizeof(pid), &task->thread_pid);
 	bpf_core_read(&level, sizeof(level), &pid->level);
@@ -78,7 +78,7 @@ static __always_inline __u64 pthread_of(struct task_struct *task)
 }
 #endif
 
-/* Bits TASK_... of the state. The verifier must know @task as a pointer to a task (BTF). */
+/* The state bits TASK_... of @task, which must be a pointer with a BTF type. */
 static __always_inline __u32 task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
@@ -87,8 +87,9 @@ static __always_inline __u32 task_state(struct task_struct *task)
 }
 
 /*
- * Calls @callback for 0 to @n - 1, until it returns a value other than 0. @n must not exceed @most,
- * a constant that bounds the loop for the verifier of kernels without bpf_loop() (before 5.17).
+ * Calls @callback(index, @argument) for each index from 0 to @n - 1, until @callback returns a
+ * value other than 0. @n must not exceed the constant @most: on kernels without bpf_loop() (before
+ * 5.17) the verifier needs a constant bound of the loop.
  */
 #if defined(HEARTH_BPF_KERNEL_5)
 #define for_each_index(n, most, callback, argument)                                                \

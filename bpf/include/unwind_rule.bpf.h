@@ -3,10 +3,10 @@
 
 /*
  * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else
- * through region -> directory -> chunk -> row -> rule. The sample remembers the directories of
- * recent regions, because adjacent frames often share the region. Reading a directory, a chunk or a
- * rule takes two array lookups, which the kernel's JIT inlines. The search for the row in a chunk
- * reads a few cache lines.
+ * through region -> directory -> chunk -> row -> rule (bpf/abi/unwind_maps.h). struct sample keeps
+ * the directories of recent regions, because adjacent frames are often in the same region. Reading
+ * a directory, a chunk or a rule takes two array lookups, which the kernel's JIT inlines. The
+ * search for the row in a chunk reads a few cache lines.
  */
 
 #include "bpf/include/rule_cache.bpf.h"
@@ -14,8 +14,8 @@
 
 enum rule_found {
 	RULE_FOUND,
-	RULE_MISSING, /* the rows are not resident, or the agent has not compiled the table */
-	RULE_NONE,    /* the table has no rows there, or the executable has no table */
+	RULE_MISSING, /* the rows are not resident, or the agent has not made the table yet */
+	RULE_NONE,    /* the table has no rows for the address, or the executable has no table */
 };
 
 /*
@@ -74,8 +74,8 @@ static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
 	__u32 index = first + (unit & (UNWIND_CELLS - 1));
 
 	/*
-	 * Clang turns the sum into an OR, and the verifier of 5.10 then loses the bounds. The
-	 * modulo repeats them.
+	 * Clang computes the sum by an OR, for which the verifier of 5.10 finds no bounds. The
+	 * modulo gives it the bounds again.
 	 */
 	asm volatile("" : "+r"(index));
 	return slot ? slot->cells[index % (sizeof(slot->cells) / sizeof(slot->cells[0]))] : 0;
@@ -96,8 +96,9 @@ static __always_inline __u32 find_row_slot(struct sample *sample, __u32 executab
 }
 
 /*
- * Finds the number of the rule in the unit's last row at or before the address. The first row is
- * always at or before it.
+ * Finds the last row of the address's unit that is at or before the address (binary search), and
+ * returns the number of its rule. Such a row exists: the first row of a unit is valid from the
+ * unit's beginning.
  */
 static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64 elf_addr,
 				     __u32 *ret_rule)
@@ -120,7 +121,7 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 		if (count <= 1)
 			break;
 		beyond = (__s64)offset - chunk->rows[(low + middle) % UNWIND_CHUNK_ROWS].offset;
-		/* No branch: the CPU could not predict its direction. */
+		/* Add without a branch, because the CPU could not predict the branch. */
 		low += middle & ~(__u32)(beyond >> 63);
 		count -= middle;
 	}
@@ -129,9 +130,9 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 }
 
 /*
- * Reads the rule of @elf_addr from @chunk, by the reader's part of the protocol in
- * bpf/abi/unwind_maps.h. Returns false if the slot does not hold a chunk of @executable with this
- * address, or if the agent reused the slot during the read.
+ * Reads the rule of @elf_addr from @chunk, without a lock: in the order of accesses that
+ * bpf/abi/unwind_maps.h requires of readers. Returns false if the slot does not hold a chunk of
+ * @executable with this address, or if the agent reused the slot during the read.
  */
 static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk,
 				      __u32 executable, __u64 elf_addr,
@@ -162,8 +163,8 @@ static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_c
 }
 
 /*
- * Returns why no chunk with the code page is resident: the agent has not loaded it, or the table
- * has no rows there.
+ * Returns why no chunk with the address's code page is resident: RULE_MISSING if the agent has to
+ * load or make it, RULE_NONE if the table has no rows for the page.
  */
 static __always_inline enum rule_found page_without_chunk(__u32 executable, __u64 elf_addr)
 {
@@ -187,8 +188,9 @@ static __always_inline bool find_resident_rule(struct sample *sample, __u32 exec
 
 #if defined(HEARTH_BPF_KERNEL_5)
 /*
- * This variant does not use the cache: its verifier checks each frame of the loop separately, and a
- * second path to each rule would double the instructions that it checks.
+ * The programs for kernels 5.10 to 5.16 do not use the cache: without bpf_loop(), the verifier
+ * checks each iteration of the loop over frames separately, and a second path to the rule would
+ * double the number of instructions that it checks.
  */
 static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable,
 					       __u64 elf_addr, struct abi_unwind_rule *ret_rule)

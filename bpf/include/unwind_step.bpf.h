@@ -10,8 +10,10 @@
 #include "common/frame.h"
 
 /*
- * Copies the words of the stack from @address on to sample->window. Adjacent frames are then read
- * from the window. Copying 8 bytes takes as long as copying some hundreds.
+ * Copies SAMPLE_WINDOW_WORDS words of the stack into sample->window, beginning with the word that
+ * contains @address. Adjacent frames are then read from the window. Copying 512 bytes takes as long
+ * as copying 8. Returns 0; 1: only the 8 bytes at @address could be read, and are window[0]; -1:
+ * they could not be read either.
  */
 static __noinline int read_window(struct sample *sample, __u64 address)
 {
@@ -22,7 +24,7 @@ static __noinline int read_window(struct sample *sample, __u64 address)
 		sample->window_bytes = sizeof(sample->window);
 		return 0;
 	}
-	/* The end of the stack, or of its resident part, is near. */
+	/* The stack, or its resident part, ends inside the window. */
 	sample->window_bytes = 0;
 	if (bpf_probe_read_user(sample->window, sizeof(__u64), (void *)address) == 0)
 		return 1;
@@ -42,7 +44,7 @@ static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64
 			return false;
 		offset = r == 0 ? address & 7 : 0;
 	}
-	if (offset & 7) /* rare: compilers align words on the stack to 8 bytes */
+	if (offset & 7) /* rare, because compilers align words on the stack to 8 bytes */
 		return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 	*ret_value = sample->window[(offset / sizeof(__u64)) % SAMPLE_WINDOW_WORDS];
 	return true;
@@ -73,7 +75,8 @@ enum step {
 };
 
 /*
- * A page is not resident. The registers are not changed: unwind_user_again() continues with them.
+ * Cuts the stack because a page is not resident. The caller must not have changed the registers:
+ * unwind_user_again() continues with them.
  */
 static __always_inline enum step stopped_by_page(struct sample *sample)
 {
@@ -97,11 +100,11 @@ static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp,
 }
 
 /*
- * Ends the stack with a reason at a frame without a row whose frame pointer is 0. That does not
- * show the end of the stack: only a row can mark a frame as the outermost one (_start and the entry
- * functions of threads and contexts have such rows), and code without rows often uses the frame
- * pointer register for other values, among them 0. If the process is unknown, its rows are unknown
- * too, so the reason is STACK_CUT_UNKNOWN.
+ * Cuts the stack at a frame without a usable row whose frame pointer or return address is 0. A 0
+ * does not prove that the frame is the outermost one, because code without rows often uses the
+ * frame pointer register for other values. Only a row proves it: _start and the entry functions of
+ * threads and contexts have such rows. If the process is unknown, its rows are unknown too, so the
+ * reason is STACK_CUT_UNKNOWN.
  */
 static __always_inline enum step stopped_without_row(struct sample *sample)
 {
@@ -109,7 +112,7 @@ static __always_inline enum step stopped_without_row(struct sample *sample)
 	return STEP_END;
 }
 
-/* Steps to the caller by the frame pointer, with checks. */
+/* Steps to the caller by the frame pointer, if it is aligned and not below the stack pointer. */
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
 	struct unwind_registers *registers = &sample->registers;
@@ -136,7 +139,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	return STEP_CALLER;
 }
 
-/* Whether general[] still holds register @number in this frame. */
+/* Whether general[@number], read in the innermost frame, is the value in this frame too. */
 static __always_inline bool register_is_kept(const struct sample *sample, __u32 number)
 {
 	if (sample->innermost)
@@ -225,7 +228,8 @@ static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *reg
 #if defined(__TARGET_ARCH_arm64)
 	if (!registers->sp_is_exact) {
 		/*
-		 * The row gives the offset of the frame record to which the frame pointer points.
+		 * sp is not exact, so compute the CFA from the frame pointer. It points to the
+		 * frame record, whose offset from the CFA is in the row.
 		 */
 		*ret_cfa = registers->fp - rule->fp_offset;
 		return rule->fp == UNWIND_SAVED_CFA;
@@ -314,8 +318,8 @@ static __always_inline bool is_new_thread(const struct sample *sample,
 {
 #if defined(HEARTH_BPF_KERNEL_5)
 	/*
-	 * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room
-	 * for this check.
+	 * The verifier of 5.10 checks each of 16 frames separately. With this check, it would reach
+	 * its limit of instructions.
 	 */
 	return false;
 #else
@@ -348,16 +352,16 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 		return step_by_frame_pointer(sample);
 	}
 	/*
-	 * Read the frame pointer first: it is below the return address, so the window then contains
-	 * both.
+	 * Read the saved frame pointer first. It is below the return address, so that one
+	 * read_window() copies both.
 	 */
 	if (rule->fp == UNWIND_SAVED_CFA)
 		read = read_u64(sample, cfa + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp &&
 		 registers->fp < cfa)
 		/*
-		 * If the frame pointer is not within the frame, it already has the caller's value:
-		 * gcc's epilogues pop it a few instructions before the rows reflect that.
+		 * If the frame pointer does not point into this frame, it has the caller's value
+		 * already: in gcc's epilogues, the row changes some instructions after the pop.
 		 */
 		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_REGISTER)
@@ -374,8 +378,9 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	/*
-	 * A caller's frame must be above this one, or the walk might never end. Only a leaf
-	 * function of arm64 may have the same CFA as its caller, because it has no frame.
+	 * The caller's frame must be above this one, otherwise unwinding may loop until the record
+	 * is full. Only a leaf function of arm64 has the same CFA as its caller, if it has no
+	 * frame.
 	 */
 	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
 	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
@@ -396,15 +401,22 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 #endif
 
 /*
- * Steps to the caller without a row, by the frame pointer. On arm64 the return address of a leaf
- * function, and of any function before it makes and after it removes its frame, is in the link
- * register only; procedure linkage tables, the vDSO and generated code have such functions. After a
- * call, the link register holds an address in the calling function itself, but that function has a
- * frame record. So in code that has no rows at all, a link register with an address in the same
- * mapping is ignored. The signal trampoline of the vDSO has no rows since Linux 5.8; its code
- * identifies it.
+ * Steps to the caller without a row. x86-64: by the frame pointer. arm64: by the link register or
+ * by the frame pointer.
+ *
+ * On arm64, the return address is only in the link register while a function has no frame record:
+ * in leaf functions, and in other functions before they push and after they pop the record.
+ * Procedure linkage tables, the vDSO and generated code have such functions. A function that has
+ * made a call has an old value in the link register: the address after that call, which lies in the
+ * function itself. Such a function has a frame record. Therefore the link register is not used if
+ * it equals the return address in the frame record. If it is not known whether the code has rows
+ * (@rows_are_known is false: the code is in no file, or its rows are not resident), a link register
+ * that points into the same mapping is not used either, because its value may be an old one.
+ *
+ * The signal trampoline of the vDSO has no rows since Linux 5.8. It is recognized by its
+ * instructions.
  */
-static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
+static __always_inline enum step step_without_rule(struct sample *sample, bool rows_are_known)
 {
 #if defined(__TARGET_ARCH_arm64)
 	struct unwind_registers *registers = &sample->registers;
@@ -415,7 +427,7 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 	if (bpf_probe_read_user(&code, sizeof(code), (void *)registers->pc) == 0 &&
 	    code == SIGNAL_TRAMPOLINE)
 		return step_over_signal(sample);
-	if (sample->pc_is_exact && lr != 0 && (has_table || !is_near)) {
+	if (sample->pc_is_exact && lr != 0 && (rows_are_known || !is_near)) {
 		bool has_record = !(registers->fp & 7) && registers->fp >= registers->sp &&
 				  read_u64(sample, registers->fp + 8, &saved) &&
 				  without_signature(saved) == lr;
@@ -432,8 +444,9 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 }
 
 /*
- * Counts the frame, and stores the address of the first frame with missing rows, for the agent to
- * load. Later frames may be wrong, because the frame pointer may have any value.
+ * Counts a frame whose rows are not resident. Stores the address of the first such frame, whose
+ * rows the agent then loads. The addresses of later ones may be wrong, because they were found by a
+ * frame pointer that may have any value.
  */
 static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
 {
@@ -443,7 +456,10 @@ static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
 	}
 }
 
-/* Replaces sample->registers by the caller's. @pc is the address that was looked up. */
+/*
+ * Replaces sample->registers by the caller's. @pc: the address by which the mapping was found;
+ * after a call, the byte before the return address.
+ */
 static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
 {
 	struct abi_unwind_rule rule;
