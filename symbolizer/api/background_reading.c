@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Readings are numbered. A caller needs one that began after its call: the reading under way may
- * have looked at the disk before. All callers that wait share the next reading.
+ * A reading is one call of options.read(). Readings are numbered from 1. background_reading_get()
+ * waits for a reading that begins after the call, because a reading in progress may have looked at
+ * the disk before the call. All waiting callers share the next reading.
  */
 
 #include "symbolizer/api/background_reading.h"
@@ -16,13 +17,13 @@ struct background_reading {
 	struct background_reading_options options;
 	pthread_t thread;
 	bool has_thread;
-	void *fresh; /* the thread writes it without the lock */
+	void *fresh; /* of the reading in progress; only the thread uses it, without the lock */
 
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
 	bool stops;
 	void *value;       /* of the last reading */
-	uint64_t n_wanted; /* readings that callers need in total */
+	uint64_t n_wanted; /* number of the last reading for which a caller waits */
 	uint64_t n_begun, n_done;
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, of the last reading that began */
 };
@@ -119,7 +120,7 @@ static void wait_for(struct background_reading *reading, uint64_t number)
 		r = pthread_cond_timedwait(&reading->changed, &reading->lock, &deadline);
 }
 
-/* The caller holds the lock. */
+/* Whether the reading in progress has lasted hang_ns. The caller holds the lock. */
 static bool hangs(const struct background_reading *reading)
 {
 	return reading->n_begun > reading->n_done &&

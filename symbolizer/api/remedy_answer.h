@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Collects the facts about a file without function names, and finds the remedy (query/remedy.h). */
+/*
+ * Finds why code has no function name and what the user can do: collects the facts about its file,
+ * and looks up the remedy for them (query/remedy.h).
+ */
 
 #include "common/json_writer.h"
 #include "symbolizer/api/api.h"
@@ -14,8 +17,10 @@ struct remedy_subject {
 	bool kernel;
 };
 
-/* Finds the remedy. The remedy's command contains the URL that the client of @request used.
- * Returns 0 or a negative errno. */
+/*
+ * Finds the remedy. Its command contains the URL by which the client of @request reached the
+ * server, unless that is the default. Returns 0 or a negative errno.
+ */
 int remedy_answer_find(struct api_context *context, const struct http_request *request,
 		       const struct remedy_subject *subject, struct remedy *ret_remedy);
 

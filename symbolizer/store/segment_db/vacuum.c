@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SQLite keeps the pages of deleted rows in the file, for new rows. They are returned to the file
- * system in steps, between which others get the lock: a step moves or cuts off a bounded number of
- * pages. A file that was created without auto_vacuum stays as it is.
+ * SQLite keeps the pages of deleted rows in the file, as free pages for new rows. The functions
+ * below return free pages to the file system, by steps of a bounded size: incremental_vacuum(N)
+ * moves at most N pages to free pages nearer to the beginning, and truncates the file. Between two
+ * steps the lock is free for other threads. A file that was created without auto_vacuum keeps its
+ * size.
  */
 
 #include "symbolizer/store/segment_db/segment_db_private.h"
 
-/* 16 MiB. */
+/* A step of at most 16 MiB. */
 #define DAY_STEP "PRAGMA incremental_vacuum(4096)"
 
-/* 512 KiB: batches wait some milliseconds. */
+/* A step of at most 512 KiB. New batches wait until it ends, some milliseconds. */
 #define INBOX_STEP "PRAGMA incremental_vacuum(128)"
 
-/* 16 MiB, which the batches until the next flush use. */
+/* 16 MiB, for the batches that arrive until the next flush. */
 #define INBOX_KEPT_PAGES 4096
 
 struct vacuum {
 	unsigned int count_statement;
 	const char *step;
-	int64_t n_kept; /* free pages that stay */
+	int64_t n_kept; /* free pages that stay in the file */
 };
 
 static int count_free(struct sqlite_db *file, const struct vacuum *vacuum, int64_t *ret_count)
@@ -33,7 +35,7 @@ static int count_free(struct sqlite_db *file, const struct vacuum *vacuum, int64
 	return 0;
 }
 
-/* The caller holds the lock of the file. 1: there is more to do, 0: no. */
+/* The caller holds the lock of the file. 1: another step is needed; 0: none, or none would help. */
 static int run_step(struct sqlite_db *file, const struct vacuum *vacuum)
 {
 	int64_t before = 0, after = 0;
@@ -79,7 +81,7 @@ int vacuum_days(struct segment_db *db)
 
 	for (size_t i = 0; i < days.count && r == 0; i++) {
 		r = vacuum_day(db, days.items[i]);
-		/* Queries report the damage. */
+		/* Queries of this day report the damage. */
 		if (r == -EUCLEAN)
 			r = 0;
 	}

@@ -2,14 +2,16 @@
 #pragma once
 
 /*
- * Encodes the counters of batches. Pure functions of bytes.
+ * Encodes and decodes the counters of batches. The functions depend on their arguments only.
  *
- * A row of table counter_minute has the batches of one sender that closed in one minute, each as an
- * entry. All numbers are varints:
+ * A row of the table counter_minute belongs to one sender and one minute. It has an entry for each
+ * batch that the sender closed in this minute. An entry is a list of varints:
  *
- *   size of the rest
- *   sequence, milliseconds from the begin of the minute to the closing of the batch, duration of
- *   the batch in ms, zigzag milliseconds from the closing to the arrival at the server
+ *   number of bytes of the entry that follow
+ *   sequence number of the batch
+ *   when the batch was closed: ms since the beginning of the minute
+ *   duration of the batch in ms
+ *   ms from the closing of the batch to its arrival at the server; zigzag, because clocks differ
  *   for each counter: ID of its name (table counter_name), value
  *
  * The ID of a row orders the rows of a sender by time. A minute has several rows (parts) if its
@@ -19,10 +21,12 @@
 #include "common/bytes.h"
 #include "symbolizer/store/store.h"
 
-#define COUNTER_MINUTE_NS   (60 * NSEC_PER_SEC)
-#define COUNTERS_PER_MINUTE (UINT64_C(1) << 13) /* parts */
+#define COUNTER_MINUTE_NS (60 * NSEC_PER_SEC)
 
-/* Pairs with this ID count the counters of the batch that were left out. */
+/* Maximum number of rows of one sender for one minute. */
+#define COUNTER_PARTS_PER_MINUTE (UINT64_C(1) << 13)
+
+/* The value of the pair with this ID is the number of counters of the batch that were left out. */
 #define COUNTER_LEFT_OUT 0
 
 struct counter_entry {
@@ -32,18 +36,22 @@ struct counter_entry {
 	struct bytes_view pairs;
 };
 
-/* Returns the ID of the first row of the minute (of the day) in which a batch was closed. */
+/* Returns the ID of the first row of @sender for the minute @minute_of_day (0 to 1439). */
 static inline int64_t counter_row_id(int64_t sender, uint64_t minute_of_day)
 {
-	return (sender << 24) | (int64_t)(minute_of_day * COUNTERS_PER_MINUTE);
+	return (sender << 24) | (int64_t)(minute_of_day * COUNTER_PARTS_PER_MINUTE);
 }
 
+/* Returns the minute of the day to which a row belongs. */
 static inline uint64_t counter_row_minute(int64_t row_id)
 {
-	return ((uint64_t)row_id & 0xffffff) / COUNTERS_PER_MINUTE;
+	return ((uint64_t)row_id & 0xffffff) / COUNTER_PARTS_PER_MINUTE;
 }
 
-/* Returns the minute since 1970 to which a batch belongs. @closed_ns is not 0. */
+/*
+ * Returns the number of the minute since 1970 to which a batch belongs. A batch that closes exactly
+ * between two minutes belongs to the first one. @closed_ns must not be 0.
+ */
 static inline uint64_t counter_minute(uint64_t closed_ns)
 {
 	return (closed_ns - 1) / COUNTER_MINUTE_NS;
@@ -51,7 +59,7 @@ static inline uint64_t counter_minute(uint64_t closed_ns)
 
 void counter_add_pair(struct bytes *pairs, uint32_t id, uint64_t value);
 
-/* @minute is that of counter_minute(). */
+/* Appends an entry to a row. @minute must be counter_minute(entry->closed_ns). */
 void counter_add_entry(struct bytes *out, const struct counter_entry *entry, uint64_t minute);
 
 /* Returns 1 with an entry, 0 at the end, -EBADMSG if the row is damaged. */

@@ -10,7 +10,7 @@
 #include "symbolizer/store/data_folder/removed_days.h"
 #include "symbolizer/store/data_folder/trusted_clock.h"
 
-/* Opening the databases of a folder creates a WAL and its index for each of them. */
+/* Free space that opening the databases needs: SQLite creates a WAL and its index for each. */
 #define OPEN_BYTES (4 * MIB)
 
 struct room {
@@ -20,7 +20,7 @@ struct room {
 	size_t n_files;
 };
 
-/* The number of files whose days are older than the limit. */
+/* Returns the number of files whose days are older than @age_ns. */
 static size_t count_old(const struct room *room, const struct clock *clock, uint64_t age_ns)
 {
 	struct trusted_clock trusted = {};
@@ -28,7 +28,9 @@ static size_t count_old(const struct room *room, const struct clock *clock, uint
 	size_t count = 0;
 
 	trusted_clock_load(&trusted, room->folder);
-	/* Without a trusted time, the store finds one when it is open. */
+	/*
+	 * Without a trusted time no file counts as old. The store applies this limit after opening.
+	 */
 	if (age_ns == 0 || trusted.wall_ns == 0)
 		return 0;
 	now_ns = trusted_clock_now(&trusted, clock);
@@ -48,15 +50,16 @@ static size_t remove_files(struct room *room, size_t count, const char *reason)
 		int r = day_samples_remove(room->folder_fd, room->files[removed].day);
 
 		if (r < 0) {
-			(void)log_warn_errno(r, "cannot remove samples beyond %s from '%s': %m",
-					     reason, room->folder);
+			(void)log_warn_errno(
+				r, "cannot remove samples from '%s' that exceed the limit '%s': %m",
+				room->folder, reason);
 			break;
 		}
 		removed++;
 	}
 	if (removed > 0)
-		log_info("removed the samples of %zu days from '%s', which are beyond %s", removed,
-			 room->folder, reason);
+		log_info("removed the samples of %zu days from '%s', which exceed the limit '%s'",
+			 removed, room->folder, reason);
 	room->files += removed;
 	room->n_files -= removed;
 	return removed;

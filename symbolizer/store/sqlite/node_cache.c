@@ -48,7 +48,9 @@ struct node_cache *node_cache_free(struct node_cache *cache)
 
 static struct cached_node *slot_of(struct node_cache *cache, uint64_t key)
 {
-	/* Stack and node IDs both start at 1. Stacks fill the slots from the end. */
+	/*
+	 * Stack and node IDs both start at 1: stacks use slots from the end, to replace few nodes.
+	 */
 	uint64_t index = key & STACK_KEY ? ~key : key;
 
 	return &cache->slots[index & (CACHE_SLOTS - 1)];
@@ -94,8 +96,8 @@ static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_
 }
 
 /*
- * Walks from the leaf to the root. -EIO: the tree is damaged. In an intact one a parent has a
- * smaller ID, and a path has at most STACK_MAX_FRAMES nodes.
+ * Collects the frames from the leaf to the root. -EIO: the tree is damaged. In an intact tree, a
+ * parent has a smaller ID than its children, and a path has at most STACK_MAX_FRAMES nodes.
  */
 static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, uint64_t leaf,
 			  struct store_frame frames[STACK_MAX_FRAMES], uint32_t *ret_count)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Series IDs are dense, so the hosts of series are an array. At 4 bytes per series, it saves a
- * lookup in hearth.db per series and query, and lets a scan skip the blocks of other hosts.
+ * An array, indexed by series ID, has the host of each series; the IDs are dense. It takes 4 bytes
+ * per series. Without it, each query would look up each series in hearth.db, and a scan could not
+ * skip the blocks of other hosts.
  */
 
 #include "symbolizer/store/sqlite/store_state.h"

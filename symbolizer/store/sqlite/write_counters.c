@@ -40,7 +40,7 @@ static int make_pairs(struct write *write, struct sqlite_db *db, struct bytes *p
 static int find_part(struct sqlite_db *db, int64_t first_id, int64_t *ret_id, bool *ret_exists)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int64_t end_id = first_id + (int64_t)COUNTERS_PER_MINUTE;
+	int64_t end_id = first_id + (int64_t)COUNTER_PARTS_PER_MINUTE;
 	int r;
 
 	r = sqlite_query(db, SQL_COUNTER_LAST_PART, &row, SQL_INT(first_id), SQL_INT(end_id));
