@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocations take bytes from the newest of a list of shared blocks. Each shared block has twice
- * the size of the one before, by default from 64 KiB to 4 MiB. So a small request uses little
- * memory, and a large request needs few calls of calloc(). An allocation that would waste much of a
- * shared block gets its own block, in a second list.
+ * the size of the one before, by default from 64 KiB to 4 MiB. So an arena with few objects takes
+ * little memory, and an arena with many objects needs few calls of calloc(). An allocation that
+ * would waste much of a shared block gets its own block, in a second list.
  */
 
 #include "common/arena.h"

@@ -8,7 +8,7 @@
 
 #include "common/scoped.h"
 
-/* For files without a size, as in /proc. */
+/* Size of a read() if the size of the file is not known, as in /proc. */
 #define FIRST_READ_BYTES ((size_t)4096)
 
 static ssize_t read_some(int fd, void *buffer, size_t size)
@@ -21,7 +21,7 @@ static ssize_t read_some(int fd, void *buffer, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-/* One byte more than the size: read() sees the end of the file without a larger buffer. */
+/* Returns the file size plus one byte, so that the buffer need not grow for the last read(). */
 static size_t first_read_size(int fd, size_t room)
 {
 	struct stat status;

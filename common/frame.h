@@ -17,23 +17,24 @@ enum frame_kind {
 };
 
 /*
- * The reasons why a stack is incomplete: number, name, and the sentence that answers and docs show.
- * NONE: the stack is complete.
+ * The reasons why a stack is incomplete: number (on the wire), name (in answers and metrics), and
+ * meaning (for readers of this file). NONE: the stack is complete.
  */
 /* clang-format off */
 #define STACK_CUTS(X)                                                                              \
-	X(NONE,         0, "complete",          "the stack reached its natural end")               \
+	X(NONE,         0, "complete",          "the outermost frame was reached")                 \
 	X(DEPTH,        1, "depth",             "more frames than one stack may hold")             \
 	X(READ_FAULT,   2, "read-fault",        "a stack page was not resident")                   \
 	X(NO_MAPPING,   3, "no-mapping",        "a return address is in no executable mapping")    \
-	X(BAD_FRAME,    4, "bad-frame",         "the frame pointer is misaligned or does not rise")\
+	X(BAD_FRAME,    4, "bad-frame",                                                            \
+	  "the caller's frame would be misaligned, or not above this frame")                       \
 	X(UNKNOWN,      5, "unknown-process",                                                      \
-	  "the process was not known yet: only what frame pointers gave")                          \
+	  "the process was not known yet, or its stack was not copied in full")                    \
 	X(NO_USER_REGS, 6, "no-user-registers", "the user registers could not be read")            \
 	X(NO_ROW,       7, "no-unwind-row",                                                        \
-	  "there is no unwind row, and the frame pointer is zero")                                 \
+	  "there is no unwind row, and the frame pointer or return address is 0")                  \
 	X(32_BIT,       8, "32-bit",                                                               \
-	  "a 32-bit program: only its innermost frame is known")
+	  "the thread runs 32-bit code, of which only the innermost frame is unwound")
 /* clang-format on */
 
 enum stack_cut {

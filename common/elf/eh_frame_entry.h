@@ -19,8 +19,8 @@ struct eh_frame_entry {
 };
 
 /*
- * Reads the length of the entry at the start of @rest. 1: read. The size may be larger than @rest,
- * and equals id_at for a zero terminator. 0: @rest is too short for the length.
+ * Reads the length of the entry at the start of @rest. 1: read; the entry's size may be larger than
+ * @rest, and equals id_at for a zero terminator. 0: @rest is too short for a length field.
  */
 int eh_frame_entry_measure(struct bytes_view rest, bool is_debug_frame,
 			   struct eh_frame_entry *ret_entry);
@@ -37,7 +37,7 @@ struct eh_frame_cie {
 	bool is_signal_frame;
 };
 
-/* Moves @cursor from the end of the id of a CIE to its instructions. 0, -EBADMSG. */
+/* Reads a CIE: moves @cursor from the end of its id to its instructions. 0 or -EBADMSG. */
 int eh_frame_cie_read(struct bytes_reader *cursor, struct eh_frame_cie *ret_cie);
 
 /* ELF addresses. @end is exclusive, and equals @start in an FDE without code. */
@@ -47,8 +47,8 @@ struct eh_frame_range {
 };
 
 /*
- * Moves @cursor from the end of the id of an FDE of @cie to its instructions. @field_vaddr is the
- * ELF address of the cursor's next byte at the start. 0, -EBADMSG.
+ * Reads an FDE that belongs to @cie: moves @cursor from the end of the FDE's id to its
+ * instructions. @field_vaddr: ELF address of the byte after the id. 0 or -EBADMSG.
  */
 int eh_frame_fde_read(struct bytes_reader *cursor, const struct eh_frame_cie *cie,
 		      uint64_t field_vaddr, const struct eh_pointer_bases *bases,
