@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Runs a fuzz target with failing allocations. For each input the target runs once for every
- * allocation that it makes, and in run n the allocation n fails. A target must neither crash nor
- * leak; AddressSanitizer and LeakSanitizer check that, so only the sanitizer build has these tests.
+ * Runs a fuzz target with failing allocations. If the target makes N allocations for an input, it
+ * runs N times with this input, and in run n allocation n fails. A target must neither crash nor
+ * leak. AddressSanitizer and LeakSanitizer check that, so only the sanitizer build has these tests.
  *
  * The linker's --wrap option redirects the allocations of our own libraries to the functions below.
  * Allocations inside shared libraries are not affected.
@@ -25,8 +25,9 @@
 #include "tests/fuzz/allocation_failure.h"
 
 /*
- * Maximum number of runs for an input. For inputs with more allocations, evenly spaced ones fail:
- * compiling a small executable makes some thousand, mostly at the same few source lines.
+ * Maximum number of runs for an input. If an input causes more allocations, only every k-th of them
+ * is made to fail. Compiling the table of a small executable makes some thousand allocations, most
+ * of them at the same few source lines.
  */
 #define MAX_RUNS_PER_INPUT 400
 
@@ -87,7 +88,7 @@ char *__wrap_strndup(const char *text, size_t size)
 	return fails() ? NULL : __real_strndup(text, size);
 }
 
-/* On failure the text is undefined (asprintf(3)), so that a caller that frees it would crash. */
+/* On failure *ret_text is undefined (asprintf(3)). A caller that frees this one crashes. */
 int __wrap_vasprintf(char **ret_text, const char *format, va_list arguments)
 {
 	va_list copy;
@@ -182,7 +183,8 @@ int main(void)
 	printf("%lu runs\n", n_runs);
 	if (n_runs == 0) {
 		fprintf(stderr,
-			"FAILED: no allocation to test: list this parser in CMakeLists.txt\n");
+			"FAILED: no allocation to test: add this parser to without_allocations in "
+			"tests/alloc_failure/CMakeLists.txt\n");
 		return 1;
 	}
 	return 0;

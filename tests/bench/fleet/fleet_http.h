@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The connections of a fleet's agents to the server: one for each agent, kept open, from a separate
- * address in 127.0.0.0/8, as if it were another host. Used by one thread.
+ * The connections of simulated agents to the server. Each agent has one connection, which stays
+ * open and comes from its own address in 127.0.0.0/8, as if each agent ran on another host. Used by
+ * one thread.
  */
 
 #include "common/bytes.h"

@@ -86,8 +86,9 @@ __attribute__((noinline)) static int work(void)
 	memcpy(copy, text, sizeof(copy));
 	memmove(copy + 1, copy, (size_t)numbers[1] + 40);
 	/*
-	 * A clock that the vDSO leaves to the kernel. It reads other clocks again until the kernel
-	 * has not changed them meanwhile, which never happens if it takes longer than a tick.
+	 * For this clock the vDSO calls the kernel. For other clocks it loops until the kernel does
+	 * not update the time during a read. The kernel updates it at each tick, and a read that is
+	 * run instruction by instruction may take longer than a tick, so the loop might never end.
 	 */
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	numbers[1] += (int)realigned(1, 2, 3, 4, 5, 6, strlen(text));

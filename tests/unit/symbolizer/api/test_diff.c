@@ -19,8 +19,8 @@ static double change_at(const json_t *row, const char *key)
 	return json_number_value(json_object_get(row, key));
 }
 
-/* The main thread is in the kernel, the other thread is not. */
-static void two_filters_of_one_time_are_compared(void **state)
+/* The main thread 'shares' was sampled in the kernel, the thread 'worker' was not. */
+static void two_filters_of_the_same_time_are_compared(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" },
 							{ "filter", "thread = 'worker'" },
@@ -49,7 +49,7 @@ static void two_filters_of_one_time_are_compared(void **state)
 	assert_true(fabs(change_at(row, "total_change")) < 1e-9);
 }
 
-static void a_base_that_ends_earlier_has_the_same_length(void **state)
+static void a_base_with_only_an_end_has_the_length_of_the_selection(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" },
 							{ "since", "1700000001" },
@@ -64,7 +64,7 @@ static void a_base_that_ends_earlier_has_the_same_length(void **state)
 	assert_null(memmem(response.body.data, response.body.size, "the base", 8));
 }
 
-static void a_base_without_samples_is_404_and_named(void **state)
+static void the_404_for_a_base_without_samples_names_the_base(void **state)
 {
 	static const struct http_field parameters[] = {
 		{ "service", "shares" }, { "base_service", "nobody" }, FIXTURE_RANGE, {}
@@ -117,9 +117,9 @@ static void the_error_names_the_invalid_parameter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(two_filters_of_one_time_are_compared),
-		API_TEST(a_base_that_ends_earlier_has_the_same_length),
-		API_TEST(a_base_without_samples_is_404_and_named),
+		API_TEST(two_filters_of_the_same_time_are_compared),
+		API_TEST(a_base_with_only_an_end_has_the_length_of_the_selection),
+		API_TEST(the_404_for_a_base_without_samples_names_the_base),
 		API_TEST(rows_are_limited_and_counted),
 		API_TEST(the_error_names_the_invalid_parameter),
 	};

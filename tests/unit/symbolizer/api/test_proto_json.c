@@ -8,7 +8,7 @@
 #include "symbolizer/import/import_limits.h"
 #include "tests/support/unit.h"
 
-/* The build defines it for the test. */
+/* The build defines the absolute path. */
 #ifndef CORPUS
 #define CORPUS "tests/fuzz/corpus/"
 #endif
@@ -22,7 +22,7 @@ static int pack(const char *json, const ProtobufCMessageDescriptor *descriptor, 
 			       descriptor, out, reason);
 }
 
-static void each_type_of_field_has_its_json(void **state)
+static void each_type_of_field_is_converted_from_json(void **state)
 {
 	static const char json[] =
 		"{\"sampleType\":{\"type_strindex\":1,\"unitStrindex\":\"2\"},"
@@ -80,7 +80,7 @@ static void bytes_are_base64_of_either_alphabet(void **state)
 	}
 }
 
-static void wrong_values_name_their_field(void **state)
+static void the_reason_names_the_field_with_a_wrong_value(void **state)
 {
 	static const struct {
 		const char *json, *reason;
@@ -115,7 +115,7 @@ static void wrong_values_name_their_field(void **state)
 	}
 }
 
-static void names_before_1_9_are_read(void **state)
+static void otlp_field_names_before_1_9_are_accepted(void **state)
 {
 	scoped(bytes_release) struct bytes before = {}, after = {};
 	char reason[PROTO_JSON_REASON_SIZE];
@@ -129,8 +129,8 @@ static void names_before_1_9_are_read(void **state)
 	assert_memory_equal(before.data, after.data, after.size);
 }
 
-/* The JSON of OpenTelemetry's messages and their protobuf are one request. */
-static void a_serialized_request_has_the_content_of_its_json(void **state)
+/* The two files of the corpus are the same OTLP request, in JSON and in protobuf. */
+static void a_request_in_json_equals_the_request_in_protobuf(void **state)
 {
 	scoped(bytes_release) struct bytes json = BYTES_INIT(MIB), proto = BYTES_INIT(MIB),
 					   packed = BYTES_INIT(MIB);
@@ -158,7 +158,7 @@ static void a_serialized_request_has_the_content_of_its_json(void **state)
 	otlp__request__free_unpacked(from_proto, NULL);
 }
 
-static void a_large_text_is_refused(void **state)
+static void json_beyond_the_maximum_size_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes json = BYTES_INIT(16 * MIB), packed = BYTES_INIT(MIB);
 	char reason[PROTO_JSON_REASON_SIZE];
@@ -173,7 +173,7 @@ static void a_large_text_is_refused(void **state)
 	assert_non_null(strstr(reason, "send protobuf"));
 }
 
-static void messages_are_written_in_both_forms(void **state)
+static void messages_are_written_as_json_and_as_protobuf(void **state)
 {
 	scoped(bytes_release) struct bytes json = BYTES_INIT(KIB), packed = BYTES_INIT(KIB);
 	Otlp__PartialSuccess partial = OTLP__PARTIAL_SUCCESS__INIT;
@@ -197,13 +197,13 @@ static void messages_are_written_in_both_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_type_of_field_has_its_json),
+		cmocka_unit_test(each_type_of_field_is_converted_from_json),
 		cmocka_unit_test(bytes_are_base64_of_either_alphabet),
-		cmocka_unit_test(wrong_values_name_their_field),
-		cmocka_unit_test(names_before_1_9_are_read),
-		cmocka_unit_test(a_serialized_request_has_the_content_of_its_json),
-		cmocka_unit_test(a_large_text_is_refused),
-		cmocka_unit_test(messages_are_written_in_both_forms),
+		cmocka_unit_test(the_reason_names_the_field_with_a_wrong_value),
+		cmocka_unit_test(otlp_field_names_before_1_9_are_accepted),
+		cmocka_unit_test(a_request_in_json_equals_the_request_in_protobuf),
+		cmocka_unit_test(json_beyond_the_maximum_size_is_refused),
+		cmocka_unit_test(messages_are_written_as_json_and_as_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
-/* The .dwo that gcc -gsplit-dwarf writes for the sample, and that of another build. */
+/* The .dwo that gcc -gsplit-dwarf writes for the sample, with -O0 and with -O2. */
 #define SAMPLE_SPLIT       SAMPLE ".dwo"
 #define SAMPLE_OTHER_SPLIT SAMPLE ".other.dwo"
 
@@ -23,7 +23,7 @@ static void assert_kept(struct debuginfo_store *store, const char *path,
 	assert_bytes_at(fd, 0, &content, 0, content.size);
 }
 
-static void split_dwarf_is_a_file_of_kind_split_only(void **state)
+static void split_dwarf_is_found_as_kind_split_only(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store =
 		open_debuginfo_at(*state, &system_clock);
@@ -61,7 +61,7 @@ static void the_last_split_dwarf_of_the_best_origin_is_kept(void **state)
 		enum debuginfo_origin origin;
 		const char *path;
 		int stored;
-		/* The stored file afterwards. */
+		/* The stored file after this step. */
 		enum debuginfo_origin best;
 		const char *kept;
 		int n_files;
@@ -116,7 +116,7 @@ static void a_refusal_of_split_dwarf_names_the_stored_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(split_dwarf_is_a_file_of_kind_split_only),
+		in_folder(split_dwarf_is_found_as_kind_split_only),
 		in_folder(the_last_split_dwarf_of_the_best_origin_is_kept),
 		in_folder(a_refusal_of_split_dwarf_names_the_stored_file),
 	};

@@ -30,7 +30,7 @@ static void expect_answer_of(const struct site *site, const char *path, const ch
 		fail_msg("'%s' with '%s': %s", path, secret, text_of(&answer));
 }
 
-static void a_token_may_have_a_share_of_the_requests(void **state)
+static void a_token_is_limited_to_its_share_of_the_requests(void **state)
 {
 	struct site *site = *state;
 	scoped_fd int held = -1;
@@ -56,8 +56,11 @@ static void a_token_may_have_a_share_of_the_requests(void **state)
 	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
 }
 
-/* Two requests run and one waits. Of the third and fourth, whichever arrives last is refused. */
-static void a_token_may_have_a_share_of_each_lane(void **state)
+/*
+ * Of one token, two requests may run (half of the workers) and one may wait (half of the queue). Of
+ * the third and the fourth request, the one that arrives later is refused.
+ */
+static void a_token_is_limited_to_its_share_of_each_lane(void **state)
 {
 	enum { N_REQUESTS = N_WORKERS / 2 + MAX_WAITING / 2 + 1 };
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
@@ -88,7 +91,7 @@ static void a_token_may_have_a_share_of_each_lane(void **state)
 		(void)close(requests[i].fd);
 }
 
-static void a_token_may_use_half_of_the_memory_for_unread_answers(void **state)
+static void a_token_is_limited_to_half_of_the_memory_for_unread_answers(void **state)
 {
 	struct site *site = *state;
 	scoped_fd int held = -1;
@@ -111,7 +114,7 @@ static void a_token_may_use_half_of_the_memory_for_unread_answers(void **state)
 	}
 }
 
-/* The upload beyond the limit is refused before its body is read. */
+/* The upload after MAX_UPLOADS is refused before its body is read. */
 static void uploads_of_a_token_do_not_count_as_requests(void **state)
 {
 	static const char head[] =
@@ -135,7 +138,7 @@ static void uploads_of_a_token_do_not_count_as_requests(void **state)
 		(void)close(held[i]);
 }
 
-static void a_client_address_may_have_a_share_of_the_connections(void **state)
+static void a_client_address_is_limited_to_its_share_of_the_connections(void **state)
 {
 	enum { SHARE = 3 };
 	struct site *site = *state;
@@ -167,11 +170,11 @@ static void a_client_address_may_have_a_share_of_the_connections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IDLE_TEST(a_token_may_have_a_share_of_the_requests),
-		IDLE_TEST(a_token_may_have_a_share_of_each_lane),
-		IDLE_TEST(a_token_may_use_half_of_the_memory_for_unread_answers),
+		IDLE_TEST(a_token_is_limited_to_its_share_of_the_requests),
+		IDLE_TEST(a_token_is_limited_to_its_share_of_each_lane),
+		IDLE_TEST(a_token_is_limited_to_half_of_the_memory_for_unread_answers),
 		IDLE_TEST(uploads_of_a_token_do_not_count_as_requests),
-		IDLE_TEST(a_client_address_may_have_a_share_of_the_connections),
+		IDLE_TEST(a_client_address_is_limited_to_its_share_of_the_connections),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

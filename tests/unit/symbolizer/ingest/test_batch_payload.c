@@ -43,7 +43,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_payload_is_decoded_and_moved(void **state)
+static void a_payload_is_decoded_with_its_times_corrected(void **state)
 {
 	struct fixture *fixture = *state;
 	struct batch batch;
@@ -94,7 +94,8 @@ static void damaged_payloads_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_payload_is_decoded_and_moved, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_payload_is_decoded_with_its_times_corrected,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			definitions_are_those_of_the_payload_without_its_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_payloads_are_refused, setup, teardown),

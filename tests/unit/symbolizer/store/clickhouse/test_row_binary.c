@@ -53,18 +53,18 @@ static void a_row_is_read_as_it_was_written(void **state)
 	assert_ptr_equal(reader.next, reader.end);
 }
 
-static void every_cut_of_a_row_is_an_error(void **state)
+static void every_truncated_row_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes row = BYTES_INIT(KIB);
 
 	(void)state;
 	add_all(&row);
 	for (size_t size = 0; size < row.size; size++) {
-		/* A copy of exactly this size, so that a sanitizer finds reads beyond it. */
-		scoped_free uint8_t *cut = malloc(size + 1);
+		/* A copy without further bytes, so that AddressSanitizer finds a read beyond it. */
+		scoped_free uint8_t *cut = malloc(size);
 		struct bytes_reader reader;
 
-		assert_non_null(cut);
+		assert_non_null(cut); /* glibc returns an address for size 0 too */
 		memcpy(cut, row.data, size);
 		reader = bytes_reader_of((struct bytes_view){ .data = cut, .size = size });
 		read_all(&reader);
@@ -101,7 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_row_is_read_as_it_was_written),
-		cmocka_unit_test(every_cut_of_a_row_is_an_error),
+		cmocka_unit_test(every_truncated_row_is_an_error),
 		cmocka_unit_test(lengths_beyond_the_row_are_errors),
 		cmocka_unit_test(literals_escape_every_byte_that_is_no_letter_or_digit),
 	};
