@@ -20,6 +20,24 @@ static void the_library_has_a_loop_and_a_variable_of_the_thread(void **state)
 	assert_in_range(facts.tls_offset, 0, 64);
 }
 
+#if defined(FIXTURES)
+/* The agent logs them. */
+static void other_versions_have_no_loop(void **state)
+{
+	struct interpreter_facts facts = {};
+
+	(void)state;
+	assert_int_equal(find_ruby_in(FIXTURES "/ruby2.6.so", &facts), 1);
+	assert_int_equal(facts.runtime, INTERPRETER_RUBY);
+	assert_int_equal(facts.version, 2 << 8 | 6);
+	assert_int_equal(facts.loop[0].end, 0);
+	/* A known version, but no code that is understood. */
+	facts = (struct interpreter_facts){};
+	assert_int_equal(find_ruby_in(FIXTURES "/ruby3.1.so", &facts), 0);
+	assert_int_equal(facts.runtime, INTERPRETER_NONE);
+}
+#endif
+
 static void other_programs_have_none(void **state)
 {
 	struct interpreter_facts facts = {};
@@ -35,6 +53,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_library_has_a_loop_and_a_variable_of_the_thread),
+#if defined(FIXTURES)
+		cmocka_unit_test(other_versions_have_no_loop),
+#endif
 		cmocka_unit_test(other_programs_have_none),
 	};
 
