@@ -15,8 +15,8 @@ root=${HEARTH_RUBY_ROOT:-}
 in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 ruby=$(in_root readlink -f /usr/bin/ruby)
 case $(in_root ruby -e 'print RUBY_VERSION') in
-2.7.* | 3.1.* | 3.3.*) ;;
-*) skip "needs Ruby 2.7, 3.1 or 3.3, found $(in_root ruby --version)" ;;
+2.7.* | 3.[0-3].*) ;;
+*) skip "needs Ruby 2.7 or 3.0 to 3.3, found $(in_root ruby --version)" ;;
 esac
 folder=$work/ruby
 script=$folder/ruby_stacks.rb

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint32_t versions[] = { 2 << 8 | 7, 3 << 8 | 1, 3 << 8 | 3 };
+	static const uint32_t versions[] = { 0x0207, 0x0300, 0x0301, 0x0302, 0x0303 };
 	static uint8_t content[CODE_CONTENT_BYTES];
 	struct bytes_view memory = { .data = data + 1, .size = size - 1 };
 	struct ruby_memory reader = { .read = read_memory, .arg = &memory };

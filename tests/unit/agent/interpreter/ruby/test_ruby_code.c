@@ -164,7 +164,7 @@ static int read_filled(void *arg, uint64_t address, void *buffer, size_t size)
 	return 0;
 }
 
-static const uint32_t versions[] = { 2 << 8 | 7, 3 << 8 | 1, 3 << 8 | 3 };
+static const uint32_t versions[] = { 0x0207, 0x0300, 0x0301, 0x0302, 0x0303 };
 
 static void any_memory_is_read_within_bounds(void **state)
 {
