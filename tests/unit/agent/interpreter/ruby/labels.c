@@ -8,8 +8,8 @@
 	TEN(X, 1) TEN(X, 2) TEN(X, 3) TEN(X, 4) TEN(X, 5) TEN(X, 6) TEN(X, 7) TEN(X, 8) TEN(X, 9)
 #define HUNDREDS(X)                                                                                \
 	TEN(X, 10)                                                                                 \
-	TEN(X, 11) TEN(X, 12) TEN(X, 13) TEN(X, 14) TEN(X, 15) TEN(X, 16) TEN(X, 17) TEN(X, 18)    \
-		TEN(X, 19)
+	TEN(X, 11)                                                                                 \
+	TEN(X, 12) TEN(X, 13) TEN(X, 14) TEN(X, 15) TEN(X, 16) TEN(X, 17) TEN(X, 18) TEN(X, 19)
 
 #define ADDRESS(n) &&label_##n,
 #define CODE(n)                                                                                    \

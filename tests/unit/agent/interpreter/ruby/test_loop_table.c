@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries without symbols that are not exported, with functions that jump by tables (labels.c). */
+/* Libraries that have only exported symbols, with functions that jump by tables (labels.c). */
 #include "agent/interpreter/ruby/loop_table.h"
 
 #include "common/elf/elf_symbol.h"
