@@ -193,6 +193,27 @@ done
 "$hearth" export exported --server "$server_url" --since "$from" --until "$to" -o "$work/a.afdo"
 cmp "$work/a.afdo" "$work/autofdo" || fail "hearth export wrote another file than /v1/export for a.afdo"
 
+# ---- /v1/source: the lines of a function have the values that Go's tool finds in the pprof file
+export_as pprof >"$work/status"
+pprof -top -lines -unit=ns -nodefraction=0 -nodecount=100000 >"$work/pprof.lines"
+for name in spin work_a; do
+	request GET "/v1/source?service=exported&since=$from&until=$((to + 1))&function=$name"
+	expect_equal "status of the lines of $name" "$status" 200
+	jq -r '.files[] | .file as $file | .lines[] | "\($file):\(.line) \(.self_value) \(.total_value)"' "$work/body" | sort >"$work/lines"
+	# Columns: flat, flat%, sum%, cum, cum%, function, file:line
+	awk -v name="$name" '$6 == name { printf "%s %.0f %.0f\n", $7, $1 / 1000, $4 / 1000 }' "$work/pprof.lines" | sort >"$work/lines.pprof"
+	expect_at_least "lines of $name in pprof" "$(wc -l <"$work/lines.pprof")" 1
+	# Both round to a microsecond.
+	join -a 1 -a 2 "$work/lines" "$work/lines.pprof" | awk 'NF != 5 || ($2 - $4) ^ 2 > 1 || ($3 - $5) ^ 2 > 1' >"$work/lines.differ"
+	[ ! -s "$work/lines.differ" ] || fail "lines of $name differ: $(cat "$work/lines.differ")"
+done
+"$hearth" source exported work_a --server "$server_url" --since "$from" --until "$to" --width 100 >"$work/source.txt"
+grep -qE '^ *[0-9]+ +[0-9.]+ m?s  DEFINE_WORK\(work_a\)' "$work/source.txt" || fail "hearth source: $(cat "$work/source.txt")"
+status=0
+"$hearth" source exported no_such_function --server "$server_url" --since "$from" --until "$to" 2>"$work/err" || status=$?
+expect_equal "status of hearth source for an unknown function" "$status" 3
+grep -q "no stack of the selection has 'no_such_function'" "$work/err" || fail "the reason is missing: $(cat "$work/err")"
+
 # LLVM's tool reads the same totals, and clang compiles the program with the profile.
 llvm-profdata show --sample "$work/autofdo" >"$work/profdata" 2>&1 || fail "llvm-profdata: $(cat "$work/profdata")"
 expect_equal "work_a in llvm-profdata" "$(sed -n 's/^Function: work_a: \([0-9]*\), 0, .*/\1/p' "$work/profdata")" \
