@@ -84,8 +84,8 @@ static const struct argp source_argp = {
 	.args_doc = "[SERVICE] FUNCTION",
 	.children = children,
 	.doc = "Shows where a function spends its time: self is the value of its own code at a "
-	       "line, total adds what the line called. The text of a line is shown if the file is below "
-	       "--dir, was uploaded to the server, or has the same path on this machine.",
+	       "line, total adds what the line called. The text of a line is shown if the file is "
+	       "below --dir, was uploaded to the server, or has the same path on this machine.",
 };
 
 /* Texts of source files, which live until all are printed. */
