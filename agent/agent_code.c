@@ -200,7 +200,7 @@ static int want_frame(const struct wanted_code *wanted, const struct abi_frame *
 		source = &wanted->python;
 	else if (frame->kind == FRAME_V8)
 		source = &wanted->v8;
-	else if (frame->kind == FRAME_PHP)
+	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_PHP)
 		source = &wanted->php;
 	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
 		source = &wanted->ruby;

@@ -72,7 +72,6 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
 	sample->walk.state = INTERPRETER_WALK_NONE;
-	sample->walk.runtime = INTERPRETER_NONE;
 	sample->walk.interpreter = 0;
 	sample->walk.is_lost = false;
 	sample->walk.n_frames = 0;
@@ -80,8 +79,8 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_java_frames = 0;
 	sample->n_v8_frames = 0;
 	sample->v8_dispatch_table = 0;
-	sample->ruby = 0;
-	sample->n_ruby_frames = 0;
+	sample->listed = 0;
+	sample->n_listed = 0;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)

@@ -79,10 +79,10 @@ struct left_frame {
  * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room for
  * frames of byte code.
  */
-#define ruby_forget(sample)
+#define forget_list(sample)
 #define note_frame_start(sample)
 #define begin_interpreter_walk(sample, pc)
-#define begin_rest(sample)                   false
+#define listed_runtime(sample)               INTERPRETER_NONE
 #define walk_interpreter(sample, ret_ended)  false
 #define step_java(sample, mapped, ret_ended) false
 #define add_user_frame                       sample_add_frame
@@ -107,36 +107,26 @@ static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 
 
 	if (sample->mapping.interpreter == 0 || sample->mapping.end == 0)
 		return;
-	interpreter = find_interpreter_loop(sample, pc - sample->mapping.bias);
+	interpreter = find_interpreter(sample->mapping.interpreter);
 	if (!interpreter)
 		return;
-	if (interpreter->runtime == INTERPRETER_RUBY) {
-		ruby_note_loop(sample, interpreter);
-		return;
-	}
-	sample->walk.runtime = interpreter->runtime;
+	/* Code of PHP's JIT compiler runs in the frame of the loop, which is then not found. */
 	if (interpreter->runtime == INTERPRETER_PHP)
-		php_walk_begin(sample);
-	else
+		note_list(sample);
+	if (!is_interpreter_loop(interpreter, pc - sample->mapping.bias))
+		return;
+	if (interpreter->runtime == INTERPRETER_PYTHON)
 		python_walk_begin(sample, interpreter);
+	else
+		note_loop(sample, interpreter);
 }
 
-static __always_inline bool step_in_interpreter(struct sample *sample)
+/* The runtime of sample->listed. */
+static __always_inline __u32 listed_runtime(const struct sample *sample)
 {
-	return sample->walk.runtime == INTERPRETER_PHP ? php_walk_step(sample)
-						       : python_walk_step(sample);
-}
+	const struct abi_interpreter *interpreter = find_interpreter(sample->listed);
 
-/* Whether frames of byte code follow the last native frame. */
-static __always_inline bool begin_rest(struct sample *sample)
-{
-	return sample->walk.runtime == INTERPRETER_PHP && sample->header.cut == 0 &&
-	       php_rest_begin(&sample->walk);
-}
-
-static __always_inline bool is_full(const struct sample *sample)
-{
-	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
+	return interpreter ? interpreter->runtime : INTERPRETER_NONE;
 }
 
 /*
@@ -147,11 +137,7 @@ static __always_inline bool walk_interpreter(struct sample *sample, bool *ret_en
 {
 	if (sample->walk.state == INTERPRETER_WALK_NONE)
 		return false;
-	if (php_rest_ended(&sample->walk)) {
-		*ret_ended = true;
-		return true;
-	}
-	*ret_ended = is_full(sample) || !step_in_interpreter(sample);
+	*ret_ended = is_full(sample) || !python_walk_step(sample);
 	if (*ret_ended)
 		cut(sample, STACK_CUT_DEPTH);
 	return true;
@@ -298,7 +284,7 @@ static __always_inline bool unwind_step(struct sample *sample)
 		begin_interpreter_walk(sample, pc);
 		add_builtin_function(sample, &left);
 	}
-	return step == STEP_END && !begin_rest(sample);
+	return step == STEP_END;
 }
 
 __hidden bool unwind_user_part(struct sample *sample)
@@ -316,12 +302,12 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
 	count_many(ABI_COUNTER_RULES_CACHED, sample->n_rules_cached);
-	count_many(sample->walk.runtime == INTERPRETER_PHP ? ABI_COUNTER_PHP_FRAMES
-							   : ABI_COUNTER_PYTHON_FRAMES,
-		   sample->walk.n_frames);
+	count_many(ABI_COUNTER_PYTHON_FRAMES, sample->walk.n_frames);
 	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
 	count_many(ABI_COUNTER_V8_FRAMES, sample->n_v8_frames);
-	count_many(ABI_COUNTER_RUBY_FRAMES, sample->n_ruby_frames);
+	count_many(listed_runtime(sample) == INTERPRETER_PHP ? ABI_COUNTER_PHP_FRAMES
+							     : ABI_COUNTER_RUBY_FRAMES,
+		   sample->n_listed);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -357,8 +343,10 @@ static __always_inline void unwind(struct sample *sample)
 
 	bpf_loop((ABI_MAX_USER_FRAMES + PYTHON_MORE_STEPS) / FRAMES_PER_CALL, unwind_steps, &walk,
 		 0);
-	if (sample->ruby)
+	if (listed_runtime(sample) == INTERPRETER_RUBY)
 		(void)ruby_walk(sample);
+	else if (sample->listed)
+		(void)php_walk(sample);
 	unwind_user_end(sample, walk.ended);
 #endif
 }
@@ -385,7 +373,7 @@ __hidden void unwind_user(struct sample *sample)
 
 __hidden void unwind_user_again(struct sample *sample)
 {
-	ruby_forget(sample);
+	forget_list(sample);
 	/*
 	 * The caller of the last frame could not be read. Unwinding starts at this frame again, and
 	 * unwind_step() adds it again.

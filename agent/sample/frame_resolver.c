@@ -10,7 +10,6 @@
 
 #include "agent/executable/kernel_code.h"
 #include "agent/sample/frame_order.h"
-#include "agent/sample/loop_frames.h"
 
 /* Language of the code objects of kernel code. */
 #define KERNEL_LANGUAGE "bpf"
@@ -211,6 +210,5 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			frame->kind = FRAME_ANONYMOUS;
 		}
 	}
-	/* A stack that was cut ends anywhere. */
-	return sample->cut == STACK_CUT_NONE ? loop_frames_align(ret_frames, count) : count;
+	return count;
 }

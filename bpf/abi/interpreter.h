@@ -139,7 +139,7 @@ struct abi_v8_layout {
  * PHP has a list of frames (zend_execute_data): executor_globals -> current frame -> previous frame
  * -> ... A function that is called from a script runs in the same call of the loop, execute_ex(). A
  * call from C, such as a callback or a generator, starts a new one; its outermost frame is marked.
- * Internal functions have frames too.
+ * Internal functions have frames too. The frames are added as those of Ruby.
  *
  * A frame points to its function, and to the instruction ("opline") that it has stored last. While
  * the loop runs, two registers have the frame and the executed instruction, if gcc compiled it.

@@ -23,13 +23,13 @@ struct abi_frame {
 };
 
 /*
- * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_RUBY: the frames of Ruby are after the native
- * frames.
+ * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_LISTED: the frames of Ruby or PHP are after
+ * the native frames.
  */
 enum abi_frame_marks {
 	ABI_FRAME_KIND = 0xff,
-	ABI_FRAME_IS_LOOP = 0x100,   /* native: a call of the loop, which executes frames of Ruby */
-	ABI_FRAME_ENDS_CALL = 0x200, /* of Ruby: the outermost frame of a call of the loop */
+	ABI_FRAME_IS_LOOP = 0x100,   /* native: a call of the interpreter's loop */
+	ABI_FRAME_ENDS_CALL = 0x200, /* of byte code: the outermost frame of a call of the loop */
 };
 
 enum abi_sample_flags {
@@ -50,8 +50,8 @@ enum abi_sample_flags {
 
 enum abi_sample_more_flags {
 	ABI_SAMPLE_BYTE_CODE = 1, /* some frame is of byte code (bpf/abi/interpreter.h) */
-	ABI_SAMPLE_RUBY = 2,      /* frames of Ruby follow the native ones */
-	ABI_SAMPLE_RUBY_CUT = 4,  /* the outermost frames of Ruby are missing */
+	ABI_SAMPLE_LISTED = 2,    /* frames of Ruby or PHP follow the native ones */
+	ABI_SAMPLE_LIST_CUT = 4,  /* the outermost ones of them are missing */
 };
 
 struct abi_sample {

@@ -4,13 +4,14 @@
 /*
  * What the walks of interpreters have in common.
  *
- * When the native unwinder has left the stack frame of an interpreter's loop, it calls the
- * interpreter's function *_walk_begin(). Until the state is INTERPRETER_WALK_NONE again, each step
- * of unwinding is a *_walk_step(), so that the number of steps bounds all work. walk->frame is the
- * next frame of byte code.
+ * The frames of Python are added in the steps of the native unwinder, when it has left the stack
+ * frame of the loop. Those of Ruby and PHP are added after all native frames, because only then it
+ * is known which call of the loop executes them; the agent puts them in order
+ * (agent/sample/frame_order.h).
  */
 
 #include "bpf/include/sample.bpf.h"
+#include "common/frame.h"
 
 /* The agent needs the highest bit (FRAME_CODE_OBJECT). */
 #define MAX_POSITION 0x7fffffffu
@@ -32,69 +33,11 @@ static __always_inline bool read_pointer(__u64 address, __u64 *ret_value)
 	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 }
 
-/*
- * The interpreter if the frame with this address in sample->mapping is a call of its loop, else
- * NULL.
- */
-static __always_inline const struct abi_interpreter *
-find_interpreter_loop(const struct sample *sample, __u64 elf_addr)
+/* Whether the code at the address is the interpreter's loop. */
+static __always_inline bool is_interpreter_loop(const struct abi_interpreter *interpreter,
+						__u64 elf_addr)
 {
-	const struct abi_interpreter *interpreter = find_interpreter(sample->mapping.interpreter);
-
-	if (interpreter &&
-	    (is_in(&interpreter->loop[0], elf_addr) || is_in(&interpreter->loop[1], elf_addr)))
-		return interpreter;
-	return NULL;
-}
-
-/* No more frames of byte code are added to this stack. */
-static __always_inline void lose_frames(struct sample *sample, enum abi_counter reason)
-{
-	sample->walk.is_lost = true;
-	count(reason);
-}
-
-/*
- * Removes the frame of the loop, which was added last, so that frames of byte code come before it.
- * It is in sample->mapping; the registers are those of its caller.
- */
-static __always_inline void take_loop(struct sample *sample)
-{
-	struct interpreter_walk *walk = &sample->walk;
-	__u32 last = --sample->n_frames;
-
-	sample->hash = sample->hash_before;
-	asm volatile("" : "+r"(last));
-	if (last < ABI_MAX_FRAMES)
-		walk->loop = sample->frames[last];
-	walk->loop_interpreter = sample->mapping.interpreter;
-	walk->loop_bias = sample->mapping.bias;
-	walk->loop_end = sample->registers.sp;
-	walk->state = INTERPRETER_WALK_FRAMES;
-	walk->is_done = false;
-}
-
-/*
- * Adds a frame of byte code. Returns false if the record is full. The position in the loop says
- * less than that in the function, so it is left out.
- */
-static __always_inline bool add_byte_code(struct sample *sample,
-					  const struct abi_interpreter *interpreter, __u32 kind,
-					  __u32 position, __u64 code)
-{
-	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
-	sample->walk.loop.address = interpreter->loop[0].start;
-	sample->walk.n_frames++;
-	return sample_add_frame(sample, kind, position, code);
-}
-
-/* Adds the frame of the loop itself, after those of the functions that it executes. */
-static __always_inline bool end_walk(struct sample *sample)
-{
-	struct interpreter_walk *walk = &sample->walk;
-
-	walk->state = INTERPRETER_WALK_NONE;
-	return sample_add_frame(sample, walk->loop.kind, walk->loop.executable, walk->loop.address);
+	return is_in(&interpreter->loop[0], elf_addr) || is_in(&interpreter->loop[1], elf_addr);
 }
 
 /* The word at @offset of the structure that was read to walk->words. */
@@ -106,7 +49,58 @@ static __always_inline __u64 word_at(const struct interpreter_walk *walk, __u16 
 	return walk->words[index % (sizeof(walk->words) / sizeof(walk->words[0]))];
 }
 
-static __always_inline __u8 byte_at(const struct interpreter_walk *walk, __u16 offset)
+/* ---- frames after the native ones ---------------------------------------------------------- */
+
+static __always_inline bool is_full(const struct sample *sample)
 {
-	return (__u8)(word_at(walk, offset) >> (offset % sizeof(__u64) * 8));
+	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
+}
+
+/* The frame that was added last is of an interpreter whose frames are added at the end. */
+static __always_inline void note_list(struct sample *sample)
+{
+	sample->listed = sample->mapping.interpreter;
+	sample->listed_bias = sample->mapping.bias;
+}
+
+/* Marks the frame that was added last, which is in sample->mapping, as a call of the loop. */
+static __always_inline void note_loop(struct sample *sample,
+				      const struct abi_interpreter *interpreter)
+{
+	note_list(sample);
+	sample->n_frames--;
+	sample->hash = sample->hash_before;
+	/* The position in the loop says less than that in the function, so it is left out. */
+	(void)sample_add_frame(sample, sample->mapping.kind | ABI_FRAME_IS_LOOP,
+			       sample->mapping.executable, interpreter->loop[0].start);
+}
+
+static __always_inline void begin_list(struct sample *sample)
+{
+	sample->n_frames_before_list = sample->n_frames;
+	sample->hash_before_list = sample->hash;
+	sample->hash_before_last = sample->hash_before;
+}
+
+/* @is_whole: all frames of the thread were added. */
+static __always_inline void end_list(struct sample *sample, bool is_whole)
+{
+	sample->header.more_flags |= ABI_SAMPLE_LISTED | ABI_SAMPLE_BYTE_CODE;
+	if (is_whole)
+		return;
+	sample->header.more_flags |= ABI_SAMPLE_LIST_CUT;
+	if (sample->header.cut == STACK_CUT_NONE && is_full(sample))
+		sample->header.cut = STACK_CUT_DEPTH;
+}
+
+/* Removes the frames of the list, for unwind_user_again(). */
+static __always_inline void forget_list(struct sample *sample)
+{
+	if (!(sample->header.more_flags & ABI_SAMPLE_LISTED))
+		return;
+	sample->header.more_flags &= ~(ABI_SAMPLE_LISTED | ABI_SAMPLE_LIST_CUT);
+	sample->n_frames = sample->n_frames_before_list;
+	sample->hash = sample->hash_before_list;
+	sample->hash_before = sample->hash_before_last;
+	sample->n_listed = 0;
 }

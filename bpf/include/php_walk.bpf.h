@@ -4,20 +4,13 @@
 /*
  * Adds the frames of PHP functions to a stack (struct abi_php_layout).
  *
- * A call of the loop takes frames from the list until it has taken one with the mark of an
- * outermost frame. Frames of internal functions, and those without a function, which PHP adds for
- * its own backtraces, are left out.
+ * A function that is called from C is in the list before its call of the loop begins, and leaves it
+ * before that call returns, to free its variables. Therefore the frames are added after all native
+ * frames, and the agent finds out which call executes them (agent/sample/frame_order.h). In the
+ * loop itself, the register that has the frame still shows a function that has left the list.
  *
- * A function that returns leaves the list before its variables are freed. In the loop itself, the
- * register that has its frame then still shows it. There are two other cases, in which each call of
- * the loop gets the frames of another call. The agent puts them right (agent/sample/loop_frames.h)
- * by what is left at the end of the stack:
- *
- *   the function has left the list, and the loop has not returned yet: the outermost call of the
- *   loop has no frames; its address is that of the loop, as if it had some
- *
- *   the function is in the list, and its call of the loop has not begun: the frames of the
- *   outermost call follow the last native frame
+ * Frames of internal functions, and those without a function, which PHP adds for its own
+ * backtraces, are left out.
  */
 
 #include "bpf/include/interpreter.bpf.h"
@@ -46,15 +39,16 @@ enum {
 #define PHP_OPLINE_BYTES 32
 #define PHP_OPLINE_LINE  24
 
-/* See take_loop(). */
-static __always_inline void php_walk_begin(struct sample *sample)
-{
-	struct interpreter_walk *walk = &sample->walk;
+/* Frames that are read, with those that add no frame. */
+#define PHP_MAX_STEPS (3 * ABI_MAX_USER_FRAMES)
 
-	take_loop(sample);
-	if (!walk->is_lost && walk->interpreter != walk->loop_interpreter)
-		walk->state = INTERPRETER_WALK_THREAD;
-}
+struct php_walk {
+	struct sample *sample;
+	__u64 frame; /* the next one; 0: none */
+	struct abi_php_layout layout;
+	bool is_outermost; /* the frame before was the outermost one of its call */
+	bool is_whole;
+};
 
 static __always_inline bool read_php_frame(struct interpreter_walk *walk, __u64 address)
 {
@@ -116,102 +110,101 @@ static __always_inline bool is_leaving(struct sample *sample, const struct abi_p
 	       is_php_opline(walk, layout, php_register(sample, layout->opline_register));
 }
 
-static __always_inline void find_current_frame(struct sample *sample,
-					       const struct abi_interpreter *interpreter)
+/* The line that @frame executes, 0: unknown. Its function is in @words. */
+static __always_inline __u32 php_line_of(const struct php_walk *walk, __u64 opline)
 {
-	const struct abi_php_layout *layout = &interpreter->php;
-	struct interpreter_walk *walk = &sample->walk;
-	__u64 globals = interpreter->runtime_addr + walk->loop_bias;
-	__u64 in_register = php_register(sample, layout->frame_register);
+	const struct abi_php_layout *layout = &walk->layout;
+	const struct sample *sample = walk->sample;
+	__u64 in_register = php_register(sample, layout->opline_register);
+	__u32 line = 0;
 
-	if (!read_pointer(globals + layout->globals_current, &walk->frame)) {
-		lose_frames(sample, ABI_COUNTER_PHP_UNREADABLE);
-		return;
-	}
-	walk->interpreter = walk->loop_interpreter;
-	walk->state = INTERPRETER_WALK_FRAMES;
-	if (is_leaving(sample, layout, in_register, walk->frame))
-		walk->frame = in_register;
+	/* The frame has the instruction that was stored last, the register the executed one. */
+	if (walk->frame == php_register(sample, layout->frame_register) &&
+	    is_php_opline(&sample->walk, layout, in_register))
+		opline = in_register;
+	if (is_php_opline(&sample->walk, layout, opline))
+		(void)bpf_probe_read_user(&line, sizeof(line), (void *)(opline + PHP_OPLINE_LINE));
+	return line > MAX_POSITION ? 0 : line;
 }
 
 /*
- * Adds walk->frame if its function is of a script, and goes to the next one. Returns false if the
- * record is full.
+ * Adds walk->frame if its function is of a script, and goes to the next one. Returns whether the
+ * walk ended.
  */
-static __always_inline bool add_php_frame(struct sample *sample,
-					  const struct abi_interpreter *interpreter)
+static long add_php_frame(__u64 index, void *argument)
 {
-	const struct abi_php_layout *layout = &interpreter->php;
-	struct interpreter_walk *walk = &sample->walk;
-	__u64 frame = walk->frame, opline, function;
-	__u32 call_info, line = 0;
+	struct php_walk *walk = argument;
+	struct sample *sample = walk->sample;
+	struct interpreter_walk *read = &sample->walk;
+	__u64 opline, function, previous;
+	__u32 call_info, line;
 
-	if (!read_php_frame(walk, frame)) {
-		lose_frames(sample, ABI_COUNTER_PHP_UNREADABLE);
-		return true;
+	walk->is_whole = walk->frame == 0;
+	if (walk->is_whole)
+		return 1;
+	if (!read_php_frame(read, walk->frame)) {
+		count(ABI_COUNTER_PHP_UNREADABLE);
+		return 1;
 	}
-	opline = walk->words[PHP_FRAME_OPLINE];
-	function = walk->words[PHP_FRAME_FUNCTION];
-	call_info = (__u32)walk->words[PHP_FRAME_CALL_INFO];
-	walk->frame = walk->words[PHP_FRAME_PREVIOUS];
-	if (function == 0)
-		return true;
-	if (!read_php_function(walk, layout, function)) {
-		lose_frames(sample, ABI_COUNTER_PHP_UNREADABLE);
-		return true;
+	opline = read->words[PHP_FRAME_OPLINE];
+	function = read->words[PHP_FRAME_FUNCTION];
+	call_info = (__u32)read->words[PHP_FRAME_CALL_INFO];
+	previous = read->words[PHP_FRAME_PREVIOUS];
+	if (function == 0) {
+		walk->frame = previous;
+		return 0;
 	}
-	if (!is_php_script(walk)) {
+	if (!read_php_function(read, &walk->layout, function)) {
+		count(ABI_COUNTER_PHP_UNREADABLE);
+		return 1;
+	}
+	if (!is_php_script(read)) {
 		/* A Fiber has its own native stack. The frame where it begins has no name. */
-		if (walk->state == INTERPRETER_WALK_REST && walk->words[PHP_FUNCTION_NAME] == 0)
-			walk->frame = 0;
-		return true;
+		walk->is_whole = walk->is_outermost && read->words[PHP_FUNCTION_NAME] == 0;
+		walk->frame = previous;
+		return walk->is_whole;
 	}
-	walk->is_done = call_info & PHP_CALL_TOP;
-	/* The frame has the instruction that was stored last, the register the executed one. */
-	if (frame == php_register(sample, layout->frame_register) &&
-	    is_php_opline(walk, layout, php_register(sample, layout->opline_register)))
-		opline = php_register(sample, layout->opline_register);
-	if (is_php_opline(walk, layout, opline))
-		(void)bpf_probe_read_user(&line, sizeof(line), (void *)(opline + PHP_OPLINE_LINE));
-	return add_byte_code(sample, interpreter, FRAME_PHP, line & MAX_POSITION, function);
+	if (is_full(sample))
+		return 1;
+	walk->is_outermost = call_info & PHP_CALL_TOP;
+	line = php_line_of(walk, opline);
+	walk->frame = previous;
+	if (!sample_add_frame(sample, FRAME_PHP | (walk->is_outermost ? ABI_FRAME_ENDS_CALL : 0),
+			      line, function))
+		return 1;
+	sample->n_listed++;
+	return 0;
 }
 
-/* The last native frame was added. Returns whether frames of PHP are left. */
-static __always_inline bool php_rest_begin(struct interpreter_walk *walk)
+/*
+ * Adds the frames of PHP to a stack in which the native unwinder found a call of the loop. The
+ * verifier checks this function once by itself. Returns 0.
+ */
+__verified_alone int php_walk(struct sample *sample);
+__verified_alone int php_walk(struct sample *sample)
 {
-	if (walk->is_lost || walk->frame == 0)
-		return false;
-	walk->state = INTERPRETER_WALK_REST;
-	walk->is_done = false;
-	return true;
-}
-
-static __always_inline bool php_rest_ended(const struct interpreter_walk *walk)
-{
-	return walk->state == INTERPRETER_WALK_REST &&
-	       (walk->is_done || walk->is_lost || walk->frame == 0);
-}
-
-/* Returns 0 if the record is full, else 1. The verifier checks this function once by itself. */
-__verified_alone int php_walk_step(struct sample *sample);
-__verified_alone int php_walk_step(struct sample *sample)
-{
-	const struct abi_interpreter *interpreter;
-	struct interpreter_walk *walk;
+	const struct abi_interpreter *php;
+	struct php_walk walk = {};
+	__u64 in_register;
 
 	if (!sample)
 		return 0;
-	walk = &sample->walk;
-	interpreter = find_interpreter(walk->loop_interpreter);
-	if (walk->is_lost || !interpreter)
-		return end_walk(sample);
-	if (walk->state == INTERPRETER_WALK_THREAD) {
-		find_current_frame(sample, interpreter);
-		return 1;
+	php = find_interpreter(sample->listed);
+	if (!php)
+		return 0;
+	begin_list(sample);
+	walk.sample = sample;
+	walk.layout = php->php;
+	in_register = php_register(sample, walk.layout.frame_register);
+	if (!read_pointer(php->runtime_addr + sample->listed_bias + walk.layout.globals_current,
+			  &walk.frame)) {
+		count(ABI_COUNTER_PHP_UNREADABLE);
+		return 0;
 	}
-	if (!walk->is_done && walk->frame == 0 && walk->n_frames > 0)
-		walk->loop.address = interpreter->loop[0].start;
-	if (walk->is_done || walk->frame == 0)
-		return end_walk(sample);
-	return add_php_frame(sample, interpreter);
+	if (is_leaving(sample, &walk.layout, in_register, walk.frame))
+		walk.frame = in_register;
+	bpf_loop(PHP_MAX_STEPS, add_php_frame, &walk, 0);
+	if (sample->n_listed > 0)
+		end_list(sample, walk.is_whole);
+	return 0;
 }

@@ -4,8 +4,10 @@
 /*
  * Adds the frames of Python functions to a stack (bpf/abi/interpreter.h).
  *
- * Each step compares one thread, reads one cframe, or adds one frame. So all work is bounded by the
- * number of steps, also if the process has changed its lists into cycles.
+ * When the native unwinder has left the stack frame of the interpreter's loop, it calls
+ * python_walk_begin(). Until the state is INTERPRETER_WALK_NONE again, each step of unwinding is a
+ * python_walk_step(): it compares one thread, reads one cframe, or adds one frame. So all work is
+ * bounded by the number of steps, also if the process has changed its lists into cycles.
  *
  * The cframes of a thread are in the stack frames of its calls of the loop, and so are the shims of
  * 3.13. A call that has begun and not yet linked its cframe, or that is about to return and has
@@ -18,6 +20,7 @@
  */
 
 #include "bpf/include/interpreter.bpf.h"
+#include "bpf/include/sample.bpf.h"
 #include "bpf/include/task.bpf.h"
 #include "common/frame.h"
 
@@ -26,6 +29,12 @@
 
 /* Steps in addition to those that add frames: threads, and two for each call of the loop. */
 #define PYTHON_MORE_STEPS (PYTHON_MAX_THREADS + 2 * ABI_MAX_USER_FRAMES)
+
+static __always_inline void lose_python(struct sample *sample, enum abi_counter reason)
+{
+	sample->walk.is_lost = true;
+	count(reason);
+}
 
 static __always_inline void begin_call(struct sample *sample)
 {
@@ -54,13 +63,26 @@ static __always_inline void begin_with_current_thread(struct sample *sample,
 				   &walk->thread);
 }
 
-/* See take_loop(). */
+/*
+ * Removes the frame of the loop, which was added last, so that Python frames come before it. It is
+ * in sample->mapping; the registers are those of its caller.
+ */
 static __always_inline void python_walk_begin(struct sample *sample,
 					      const struct abi_interpreter *interpreter)
 {
 	struct interpreter_walk *walk = &sample->walk;
 
-	take_loop(sample);
+	__u32 last = --sample->n_frames;
+
+	sample->hash = sample->hash_before;
+	asm volatile("" : "+r"(last));
+	if (last < ABI_MAX_FRAMES)
+		walk->loop = sample->frames[last];
+	walk->loop_interpreter = sample->mapping.interpreter;
+	walk->loop_bias = sample->mapping.bias;
+	walk->loop_end = sample->registers.sp;
+	walk->state = INTERPRETER_WALK_FRAMES;
+	walk->is_done = false;
 	begin_call(sample);
 	if (!walk->is_lost && walk->interpreter != walk->loop_interpreter)
 		begin_with_current_thread(sample, interpreter);
@@ -79,7 +101,7 @@ static __always_inline void next_vm(struct sample *sample,
 	walk->is_listed = true;
 	if (!read_pointer(link, &walk->vm) || walk->vm == 0 ||
 	    !read_pointer(walk->vm + layout->interpreter_threads, &walk->thread))
-		lose_frames(sample, ABI_COUNTER_PYTHON_NO_THREAD);
+		lose_python(sample, ABI_COUNTER_PYTHON_NO_THREAD);
 }
 
 /* Compares one thread with the sampled one. */
@@ -95,13 +117,13 @@ static __always_inline void look_at_thread(struct sample *sample,
 		return;
 	}
 	if (++walk->n_threads > PYTHON_MAX_THREADS) {
-		lose_frames(sample, ABI_COUNTER_PYTHON_NO_THREAD);
+		lose_python(sample, ABI_COUNTER_PYTHON_NO_THREAD);
 		return;
 	}
 	if (read_pointer(walk->thread + layout->thread_native_id, &native_id) &&
 	    native_id == walk->thread_id) {
 		if (!read_pointer(walk->thread + layout->thread_cframe, &walk->cframe)) {
-			lose_frames(sample, ABI_COUNTER_PYTHON_UNREADABLE);
+			lose_python(sample, ABI_COUNTER_PYTHON_UNREADABLE);
 			return;
 		}
 		walk->interpreter = walk->loop_interpreter;
@@ -117,7 +139,12 @@ static __always_inline void look_at_thread(struct sample *sample,
 	if (!walk->is_listed)
 		walk->thread = 0;
 	else if (!read_pointer(walk->thread + layout->thread_next, &walk->thread))
-		lose_frames(sample, ABI_COUNTER_PYTHON_NO_THREAD);
+		lose_python(sample, ABI_COUNTER_PYTHON_NO_THREAD);
+}
+
+static __always_inline __u8 byte_at(const struct interpreter_walk *walk, __u16 offset)
+{
+	return (__u8)(word_at(walk, offset) >> (offset % sizeof(__u64) * 8));
 }
 
 /* Goes from walk->cframe to its innermost frame. */
@@ -129,7 +156,7 @@ static __always_inline void enter_cframe(struct sample *sample,
 
 	if (!read_pointer(cframe + layout->cframe_frame, &walk->frame) ||
 	    !read_pointer(cframe + layout->cframe_previous, &walk->cframe))
-		lose_frames(sample, ABI_COUNTER_PYTHON_UNREADABLE);
+		lose_python(sample, ABI_COUNTER_PYTHON_UNREADABLE);
 }
 
 /*
@@ -187,7 +214,7 @@ static __always_inline bool add_python_frame(struct sample *sample,
 	if (size > ABI_PYTHON_FRAME_BYTES)
 		return true;
 	if (bpf_probe_read_user(walk->words, size, (void *)walk->frame)) {
-		lose_frames(sample, ABI_COUNTER_PYTHON_UNREADABLE);
+		lose_python(sample, ABI_COUNTER_PYTHON_UNREADABLE);
 		return true;
 	}
 	code = word_at(walk, layout->frame_code) & ~7ULL;
@@ -207,10 +234,23 @@ static __always_inline bool add_python_frame(struct sample *sample,
 	walk->frame = is_entry ? 0 : word_at(walk, layout->frame_previous);
 	if (is_entry && layout->frame_entry_is_shim)
 		return true;
+	sample->header.more_flags |= ABI_SAMPLE_BYTE_CODE;
+	/* The position in the loop says less than that in the function, so it is left out. */
+	walk->loop.address = interpreter->loop[0].start;
+	walk->n_frames++;
 	/* A function that has not begun is before its first instruction. */
-	return add_byte_code(sample, interpreter, FRAME_PYTHON,
-			     instruction > bytecode ? (instruction - bytecode) & MAX_POSITION : 0,
-			     code);
+	return sample_add_frame(
+		sample, FRAME_PYTHON,
+		instruction > bytecode ? (instruction - bytecode) & MAX_POSITION : 0, code);
+}
+
+/* Adds the frame of the loop itself, after those of the functions that it executes. */
+static __always_inline bool end_python_walk(struct sample *sample)
+{
+	struct interpreter_walk *walk = &sample->walk;
+
+	walk->state = INTERPRETER_WALK_NONE;
+	return sample_add_frame(sample, walk->loop.kind, walk->loop.executable, walk->loop.address);
 }
 
 /* Returns false if the record is full. */
@@ -220,17 +260,17 @@ static __always_inline bool python_walk_step(struct sample *sample)
 	const struct abi_interpreter *interpreter = find_interpreter(walk->loop_interpreter);
 
 	if (walk->is_lost || !interpreter)
-		return end_walk(sample);
+		return end_python_walk(sample);
 	if (walk->state == INTERPRETER_WALK_THREAD) {
 		look_at_thread(sample, interpreter);
 		return true;
 	}
 	if (walk->is_done || (interpreter->python.index_bytes && is_unlinked(walk, interpreter)))
-		return end_walk(sample);
+		return end_python_walk(sample);
 	if (walk->frame != 0)
 		return add_python_frame(sample, interpreter);
 	if (walk->cframe == 0 || walk->cframe >= walk->loop_end)
-		return end_walk(sample);
+		return end_python_walk(sample);
 	enter_cframe(sample, &interpreter->python);
 	return true;
 }

@@ -3,7 +3,7 @@
 
 /*
  * Adds the frames of Ruby to a stack (struct abi_ruby_layout), after all native frames: the native
- * unwinder marks the calls of the loop on its way (ruby_note_loop()), and ruby_walk() follows the
+ * unwinder marks the calls of the loop on its way (note_loop()), and ruby_walk() follows the
  * list of control frames. All work is bounded by numbers of steps, also if the process has changed
  * its lists into cycles.
  *
@@ -51,19 +51,6 @@ struct ruby_threads {
 	bool is_found;
 };
 
-/* Marks the frame that was added last, which is in sample->mapping, as a call of Ruby's loop. */
-static __always_inline void ruby_note_loop(struct sample *sample,
-					   const struct abi_interpreter *interpreter)
-{
-	sample->ruby = sample->mapping.interpreter;
-	sample->ruby_bias = sample->mapping.bias;
-	sample->n_frames--;
-	sample->hash = sample->hash_before;
-	/* The position in the loop says less than that in the function, so it is left out. */
-	(void)sample_add_frame(sample, sample->mapping.kind | ABI_FRAME_IS_LOOP,
-			       sample->mapping.executable, interpreter->loop[0].start);
-}
-
 static long look_at_ruby_thread(__u64 index, void *argument)
 {
 	struct ruby_threads *threads = argument;
@@ -87,11 +74,11 @@ static __always_inline bool find_listed_ec(const struct sample *sample,
 	};
 	__u64 thread = 0, id = 0, vm = 0;
 
-	if (read_pointer(ruby->runtime_addr + sample->ruby_bias, ret_ec) &&
+	if (read_pointer(ruby->runtime_addr + sample->listed_bias, ret_ec) &&
 	    read_pointer(*ret_ec + layout->ec_thread, &thread) &&
 	    read_pointer(thread + layout->thread_id, &id) && id == threads.thread_id)
 		return true;
-	if (!read_pointer(layout->vm_addr + sample->ruby_bias, &vm))
+	if (!read_pointer(layout->vm_addr + sample->listed_bias, &vm))
 		return false;
 	threads.head = vm + layout->vm_threads;
 	if (!read_pointer(threads.head, &threads.thread))
@@ -110,15 +97,10 @@ static __always_inline bool find_own_ec(const struct sample *sample,
 	if (ruby->runtime_addr != 0 &&
 	    (!read_pointer(block + TLS_VECTOR, &vector) ||
 	     bpf_probe_read_user(index, sizeof(index),
-				 (void *)(ruby->runtime_addr + sample->ruby_bias)) ||
+				 (void *)(ruby->runtime_addr + sample->listed_bias)) ||
 	     !read_pointer(vector + index[0] * TLS_ELEMENT_BYTES, &block)))
 		return false;
 	return read_pointer(block + index[1] + ruby->ruby.tls_offset, ret_ec);
-}
-
-static __always_inline bool ruby_is_full(const struct sample *sample)
-{
-	return sample->n_frames - sample->header.n_kernel_frames >= ABI_MAX_USER_FRAMES;
 }
 
 /* Adds the frame at walk->frame and goes to its caller. Returns whether the walk ended. */
@@ -146,7 +128,7 @@ static long add_ruby_frame(__u64 index, void *argument)
 		count(ABI_COUNTER_RUBY_UNREADABLE);
 		return 1;
 	}
-	if (ruby_is_full(sample))
+	if (is_full(sample))
 		return 1;
 	/* The pc is behind the instruction's first word. That of new frames may be 0. */
 	position =
@@ -155,7 +137,7 @@ static long add_ruby_frame(__u64 index, void *argument)
 			      FRAME_RUBY | (flags & RUBY_FLAG_FINISH ? ABI_FRAME_ENDS_CALL : 0),
 			      position > MAX_POSITION ? 0 : position, body))
 		return 1;
-	sample->n_ruby_frames++;
+	sample->n_listed++;
 	return 0;
 }
 
@@ -173,12 +155,10 @@ __verified_alone int ruby_walk(struct sample *sample)
 
 	if (!sample)
 		return 0;
-	ruby = find_interpreter(sample->ruby);
+	ruby = find_interpreter(sample->listed);
 	if (!ruby)
 		return 0;
-	sample->n_frames_before_ruby = sample->n_frames;
-	sample->hash_before_ruby = sample->hash;
-	sample->hash_before_last = sample->hash_before;
+	begin_list(sample);
 	if (!(ruby->ruby.vm_addr ? find_listed_ec(sample, ruby, &ec)
 				 : find_own_ec(sample, ruby, &ec))) {
 		count(ABI_COUNTER_RUBY_NO_THREAD);
@@ -195,23 +175,6 @@ __verified_alone int ruby_walk(struct sample *sample)
 	walk.end = stack[0] + stack[1] * sizeof(__u64);
 	walk.frame_bytes = ruby->ruby.frame_bytes;
 	bpf_loop(RUBY_MAX_STEPS, add_ruby_frame, &walk, 0);
-	sample->header.more_flags |= ABI_SAMPLE_RUBY | ABI_SAMPLE_BYTE_CODE;
-	if (walk.is_whole)
-		return 0;
-	sample->header.more_flags |= ABI_SAMPLE_RUBY_CUT;
-	if (sample->header.cut == STACK_CUT_NONE && ruby_is_full(sample))
-		sample->header.cut = STACK_CUT_DEPTH;
+	end_list(sample, walk.is_whole);
 	return 0;
-}
-
-/* Removes what ruby_walk() has added, for unwind_user_again(). */
-static __always_inline void ruby_forget(struct sample *sample)
-{
-	if (!(sample->header.more_flags & ABI_SAMPLE_RUBY))
-		return;
-	sample->header.more_flags &= ~(ABI_SAMPLE_RUBY | ABI_SAMPLE_RUBY_CUT);
-	sample->n_frames = sample->n_frames_before_ruby;
-	sample->hash = sample->hash_before_ruby;
-	sample->hash_before = sample->hash_before_last;
-	sample->n_ruby_frames = 0;
 }

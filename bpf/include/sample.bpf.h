@@ -31,13 +31,11 @@ enum interpreter_walk_state {
 	INTERPRETER_WALK_NONE,   /* native frames */
 	INTERPRETER_WALK_THREAD, /* looks for the state of the thread */
 	INTERPRETER_WALK_FRAMES, /* adds frames of byte code */
-	INTERPRETER_WALK_REST,   /* the same behind the last native frame */
 };
 
-/* The state of interpreter.bpf.h. Addresses are of the process. */
+/* The state of python_walk.bpf.h. Addresses are of the process. */
 struct interpreter_walk {
 	enum interpreter_walk_state state;
-	__u32 runtime;     /* of the loop: enum interpreter_runtime */
 	__u32 interpreter; /* the one whose thread was found; 0: none yet */
 	bool is_lost;      /* no more frames of byte code are added to this stack */
 	bool is_done;      /* all frames of this call were added */
@@ -108,13 +106,16 @@ struct sample {
 	__u32 v8_position;
 	__u64 v8_dispatch_table;               /* of the process; 0: not read yet */
 	__u64 v8_words[ABI_V8_FUNCTION_WORDS]; /* a power of two */
-	/* ruby_walk.bpf.h */
-	__u32 ruby; /* the interpreter whose loop is in the stack; 0: none */
-	__u64 ruby_bias;
-	__u32 n_ruby_frames;
-	/* before the frames of Ruby were added */
-	__u32 n_frames_before_ruby;
-	__u64 hash_before_ruby, hash_before_last;
+	/*
+	 * the interpreter whose loop is in the stack, and whose frames are added after the native
+	 * ones; 0: none
+	 */
+	__u32 listed;
+	__u64 listed_bias;
+	__u32 n_listed;
+	/* before these frames were added */
+	__u32 n_frames_before_list;
+	__u64 hash_before_list, hash_before_last;
 };
 
 static __always_inline void sample_forget_regions(struct sample *sample)

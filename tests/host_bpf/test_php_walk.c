@@ -6,7 +6,8 @@
  *   (function 0), called by function 3
  *
  * The loop A executes INNER, a callback of the internal function SORT that MIDDLE called; the loop
- * B executes MIDDLE, which OUTER called. INNER calls the internal function LEAF.
+ * B executes MIDDLE, which OUTER called. INNER calls the internal function LEAF. The frames of PHP
+ * are after the native ones.
  */
 #include "agent/interpreter/php/php_layout.h"
 #include "tests/host_bpf/made_up_stack.h"
@@ -167,49 +168,64 @@ static void tear_down(struct php *php)
 	made_up_free(php->process);
 }
 
-static bool is_php(uint64_t expected)
+static const unsigned int native_functions[] = { 1, 0, 2, 0, 3 };
+
+#define N_NATIVE ARRAY_SIZE(native_functions)
+
+static void expect_native_frames(const struct host_unwind_output *output)
 {
-	return expected >= LEAF;
+	for (size_t i = 0; i < N_NATIVE; i++) {
+		const struct abi_frame *frame = &output->frames[i];
+		const bool is_loop = native_functions[i] == 0;
+
+		assert_int_equal(frame->kind, FRAME_NATIVE | (is_loop ? ABI_FRAME_IS_LOOP : 0));
+		assert_int_equal((frame->address - (CODE_START - CODE_BIAS)) / FUNCTION_BYTES,
+				 native_functions[i]);
+	}
 }
 
-/* @expected: numbers of native functions, or indexes of frames. */
-static void expect_walk(struct php *php, const uint64_t *expected, size_t count)
+/* Index of a frame that is the outermost one of its call. */
+#define ENDS(frame) ((frame) | 0x10000)
+
+/* @expected: indexes of frames. */
+static void expect_walk(struct php *php, const size_t *expected, size_t count)
 {
 	const struct host_unwind_output *output = &php->process->output;
-	uint64_t n_php = 0;
 
 	host_unwind_x86(&php->process->input, &php->process->output);
-	assert_int_equal(output->header.n_user_frames, count);
+	assert_int_equal(output->header.n_user_frames, N_NATIVE + count);
+	expect_native_frames(output);
 	for (size_t i = 0; i < count; i++) {
-		const struct abi_frame *frame = &output->frames[i];
+		const struct abi_frame *frame = &output->frames[N_NATIVE + i];
+		const bool ends = expected[i] & ENDS(0);
 
-		if (is_php(expected[i])) {
-			assert_int_equal(frame->kind, FRAME_PHP);
-			assert_int_equal(frame->address, function_of(expected[i]));
-			n_php++;
-			continue;
-		}
-		assert_int_equal(frame->kind, FRAME_NATIVE);
-		assert_int_equal((frame->address - (CODE_START - CODE_BIAS)) / FUNCTION_BYTES,
-				 expected[i]);
+		assert_int_equal(frame->kind, FRAME_PHP | (ends ? ABI_FRAME_ENDS_CALL : 0));
+		assert_int_equal(frame->address, function_of(expected[i] & 0xffff));
 	}
-	assert_int_equal(output->counters[ABI_COUNTER_PHP_FRAMES], n_php);
-	assert_int_equal(output->header.more_flags, n_php > 0 ? ABI_SAMPLE_BYTE_CODE : 0);
+	assert_int_equal(output->counters[ABI_COUNTER_PHP_FRAMES], count);
 }
 
 #define expect_frames_of(php, ...)                                                                 \
 	do {                                                                                       \
-		const uint64_t frames_[] = { __VA_ARGS__ };                                        \
+		const size_t frames_[] = { __VA_ARGS__ };                                          \
 		expect_walk((php), frames_, ARRAY_SIZE(frames_));                                  \
 	} while (0)
 
-/* The line of the frame at @index of the stack. */
-static uint32_t line_at(const struct php *php, size_t index)
+static void expect_flags(const struct php *php, unsigned int flags)
 {
-	return php->process->output.frames[index].executable;
+	assert_int_equal(php->process->output.header.more_flags, flags);
 }
 
-static void each_call_of_the_loop_has_its_functions(void **state)
+#define WHOLE (ABI_SAMPLE_LISTED | ABI_SAMPLE_BYTE_CODE)
+#define CUT   (WHOLE | ABI_SAMPLE_LIST_CUT)
+
+/* The line of the frame at @index of those of PHP. */
+static uint32_t line_at(const struct php *php, size_t index)
+{
+	return php->process->output.frames[N_NATIVE + index].executable;
+}
+
+static void frames_of_functions_follow_the_native_ones(void **state)
 {
 	static const uint32_t versions[] = { 0x0704, 0x0800, 0x0801, 0x0802, 0x0803, 0x0804 };
 
@@ -218,10 +234,10 @@ static void each_call_of_the_loop_has_its_functions(void **state)
 		struct php php;
 
 		set_up(&php, versions[i]);
-		expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-		assert_int_equal(line_at(&php, 1), line_of(INNER, 2));
-		assert_int_equal(line_at(&php, 4), line_of(MIDDLE, 2));
-		assert_int_equal(line_at(&php, 5), line_of(OUTER, 2));
+		expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+		assert_int_equal(line_at(&php, 0), line_of(INNER, 2));
+		assert_int_equal(line_at(&php, 1), line_of(MIDDLE, 2));
+		assert_int_equal(line_at(&php, 2), line_of(OUTER, 2));
 		tear_down(&php);
 	}
 }
@@ -234,10 +250,10 @@ static void frames_without_a_function_are_left_out(void **state)
 	set_up(&php, 0x0802);
 	/* A copy of a frame without its function: the mark means nothing. */
 	php.process->words[SORT + 3] = 0;
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
 	/* No script runs yet. */
 	set_current(&php, 0);
-	expect_frames_of(&php, 1, 0, 2, 0, 3);
+	expect_walk(&php, NULL, 0);
 	tear_down(&php);
 }
 
@@ -251,22 +267,22 @@ static void the_register_has_the_line_that_is_executed(void **state)
 	general = php.process->input.registers.general;
 	general[14] = at_word(INNER);
 	general[15] = opline_of(INNER, 5);
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	assert_int_equal(line_at(&php, 1), line_of(INNER, 5));
-	assert_int_equal(line_at(&php, 4), line_of(MIDDLE, 2));
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), line_of(INNER, 5));
+	assert_int_equal(line_at(&php, 1), line_of(MIDDLE, 2));
 	/* The called function has changed one of them. */
 	general[15] = opline_of(INNER, 5) + 8;
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	assert_int_equal(line_at(&php, 1), line_of(INNER, 2));
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), line_of(INNER, 2));
 	general[14] = 4711;
 	general[15] = opline_of(INNER, 5);
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	assert_int_equal(line_at(&php, 1), line_of(INNER, 2));
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), line_of(INNER, 2));
 	/* A build without such registers. */
 	php.interpreters[1].php.frame_register = 0;
 	general[14] = at_word(INNER);
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	assert_int_equal(line_at(&php, 1), line_of(INNER, 2));
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), line_of(INNER, 2));
 	tear_down(&php);
 }
 
@@ -280,10 +296,10 @@ static void an_instruction_of_another_function_has_no_line(void **state)
 	php.process->words[INNER] = opline_of(MIDDLE, 1);
 	php.process->words[MIDDLE] = opline_of(MIDDLE, N_LINES);
 	php.process->words[OUTER] = 0;
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), 0);
 	assert_int_equal(line_at(&php, 1), 0);
-	assert_int_equal(line_at(&php, 4), 0);
-	assert_int_equal(line_at(&php, 5), 0);
+	assert_int_equal(line_at(&php, 2), 0);
 	tear_down(&php);
 }
 
@@ -299,21 +315,21 @@ static void a_function_that_returns_is_found_by_its_register(void **state)
 	set_current(&php, at_word(SORT));
 	general[14] = at_word(INNER);
 	general[15] = opline_of(INNER, 7);
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	assert_int_equal(line_at(&php, 1), line_of(INNER, 7));
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	assert_int_equal(line_at(&php, 0), line_of(INNER, 7));
 	/* Registers with other values: a frame that another one called, an internal function. */
 	general[14] = at_word(MIDDLE);
 	general[15] = opline_of(MIDDLE, 1);
-	expect_frames_of(&php, 1, MIDDLE, OUTER, 0, 2, 0, 3);
+	expect_frames_of(&php, MIDDLE, ENDS(OUTER));
 	general[14] = at_word(LEAF);
 	general[15] = opline_of(LEAF, 1);
 	set_current(&php, at_word(INNER));
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
 	tear_down(&php);
 }
 
-/* The agent puts the frames right (agent/sample/loop_frames.h). */
-static void a_call_that_has_not_begun_leaves_frames_at_the_end(void **state)
+/* A Fiber begins with an internal function without a name. */
+static void a_stack_of_a_fiber_has_no_frames_of_its_resumer(void **state)
 {
 	struct php php;
 	uint64_t *words;
@@ -321,22 +337,16 @@ static void a_call_that_has_not_begun_leaves_frames_at_the_end(void **state)
 	(void)state;
 	set_up(&php, 0x0802);
 	words = php.process->words;
-	/* Function 1 is about to call the loop, which would execute this function. */
-	put_frame(&php, LEAF, USER, at_word(INNER), TOP);
-	expect_frames_of(&php, 1, LEAF, 0, 2, INNER, 0, 3, MIDDLE, OUTER);
-	/* A Fiber begins with an internal function without a name, and has no callers. */
-	put_frame(&php, LEAF, INTERNAL, at_word(INNER), 0);
 	words[OUTER + 6] = at_word(FIBER);
 	put_frame(&php, FIBER, INTERNAL, at_word(RESUMER), 0);
-	words[FIBER + FUNCTION + 1] = 0;
 	put_frame(&php, RESUMER, USER, 0, TOP);
-	expect_frames_of(&php, 1, INNER, 0, 2, MIDDLE, OUTER, 0, 3);
-	/* The stack was cut. */
-	words[OUTER + 6] = at_word(RESUMER);
-	php.process->words[B_RECORD + 1] = 16;
-	host_unwind_x86(&php.process->input, &php.process->output);
-	assert_int_equal(php.process->output.header.cut, STACK_CUT_NO_MAPPING);
-	assert_int_equal(php.process->output.counters[ABI_COUNTER_PHP_FRAMES], 3);
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER), ENDS(RESUMER));
+	words[FIBER + FUNCTION + 1] = 0;
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
+	expect_flags(&php, WHOLE);
+	/* Other functions of PHP's own have no name either. */
+	words[LEAF + FUNCTION + 1] = 0;
+	expect_frames_of(&php, ENDS(INNER), MIDDLE, ENDS(OUTER));
 	tear_down(&php);
 }
 
@@ -347,13 +357,14 @@ static void native_frames_remain_if_the_memory_cannot_be_read(void **state)
 	(void)state;
 	set_up(&php, 0x0802);
 	php.process->words[SORT + 6] = 4096;
-	expect_frames_of(&php, 1, INNER, 0, 2, 0, 3);
+	expect_frames_of(&php, ENDS(INNER));
+	expect_flags(&php, CUT);
 	assert_int_equal(php.process->output.counters[ABI_COUNTER_PHP_UNREADABLE], 1);
 	php.process->words[INNER + 3] = 4096;
-	expect_frames_of(&php, 1, 0, 2, 0, 3);
+	expect_walk(&php, NULL, 0);
 	assert_int_equal(php.process->output.counters[ABI_COUNTER_PHP_UNREADABLE], 1);
 	php.interpreters[1].runtime_addr = 4096;
-	expect_frames_of(&php, 1, 0, 2, 0, 3);
+	expect_walk(&php, NULL, 0);
 	assert_int_equal(php.process->output.counters[ABI_COUNTER_PHP_UNREADABLE], 1);
 	tear_down(&php);
 }
@@ -368,22 +379,23 @@ static void cycles_end_with_a_counted_cut(void **state)
 	host_unwind_x86(&php.process->input, &php.process->output);
 	assert_int_equal(php.process->output.header.cut, STACK_CUT_DEPTH);
 	assert_int_equal(php.process->output.header.n_user_frames, ABI_MAX_USER_FRAMES);
+	expect_flags(&php, CUT);
 	/* A cycle without functions of scripts. */
 	put_frame(&php, SORT, INTERNAL, at_word(SORT), 0);
-	host_unwind_x86(&php.process->input, &php.process->output);
-	assert_int_equal(php.process->output.header.cut, STACK_CUT_DEPTH);
+	expect_frames_of(&php, ENDS(INNER));
+	expect_flags(&php, CUT);
 	tear_down(&php);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_call_of_the_loop_has_its_functions),
+		cmocka_unit_test(frames_of_functions_follow_the_native_ones),
 		cmocka_unit_test(frames_without_a_function_are_left_out),
 		cmocka_unit_test(the_register_has_the_line_that_is_executed),
 		cmocka_unit_test(an_instruction_of_another_function_has_no_line),
 		cmocka_unit_test(a_function_that_returns_is_found_by_its_register),
-		cmocka_unit_test(a_call_that_has_not_begun_leaves_frames_at_the_end),
+		cmocka_unit_test(a_stack_of_a_fiber_has_no_frames_of_its_resumer),
 		cmocka_unit_test(native_frames_remain_if_the_memory_cannot_be_read),
 		cmocka_unit_test(cycles_end_with_a_counted_cut),
 	};

@@ -179,7 +179,7 @@ static void frames_of_methods_follow_the_native_ones(void **state)
 	put_frames(&ruby);
 	expect_walk(&ruby, all_frames, ARRAY_SIZE(all_frames));
 	assert_int_equal(ruby.process->output.header.more_flags,
-			 ABI_SAMPLE_RUBY | ABI_SAMPLE_BYTE_CODE);
+			 ABI_SAMPLE_LISTED | ABI_SAMPLE_BYTE_CODE);
 	tear_down(&ruby);
 }
 
@@ -278,7 +278,7 @@ static void unreadable_frames_end_the_walk(void **state)
 	expect_walk(&ruby, all_frames, 1);
 	assert_int_equal(ruby.process->output.counters[ABI_COUNTER_RUBY_UNREADABLE], 1);
 	assert_int_equal(ruby.process->output.header.more_flags,
-			 ABI_SAMPLE_RUBY | ABI_SAMPLE_BYTE_CODE | ABI_SAMPLE_RUBY_CUT);
+			 ABI_SAMPLE_LISTED | ABI_SAMPLE_BYTE_CODE | ABI_SAMPLE_LIST_CUT);
 	ruby.process->words[EC + 2] = 4096;
 	ruby.process->words[EC] = 4096;
 	expect_walk(&ruby, NULL, 0);
@@ -305,7 +305,7 @@ static void a_cycle_of_frames_fills_the_stack(void **state)
 	host_unwind_x86(&ruby.process->input, &ruby.process->output);
 	assert_int_equal(output->header.n_user_frames, N_NATIVE);
 	assert_int_equal(output->header.cut, STACK_CUT_NONE);
-	assert_true(output->header.more_flags & ABI_SAMPLE_RUBY_CUT);
+	assert_true(output->header.more_flags & ABI_SAMPLE_LIST_CUT);
 	tear_down(&ruby);
 }
 

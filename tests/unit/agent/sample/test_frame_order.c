@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack is a text: "k" a frame of the kernel, "n" a native frame, "L" a call of the loop, "r" a
- * frame of Ruby, "R" one that ends its call. In the expected order each frame has its number among
- * those of its letter, without regard to case of r.
+ * frame of Ruby, "R" one that ends its call, "p" and "P" those of PHP. In the expected order each
+ * frame has its number among those of its letter, without regard to case.
  */
 #include "agent/sample/frame_order.h"
 
@@ -18,6 +18,10 @@ static uint32_t kind_of(char letter)
 		return FRAME_NATIVE | ABI_FRAME_IS_LOOP;
 	case 'r':
 		return FRAME_RUBY;
+	case 'p':
+		return FRAME_PHP;
+	case 'P':
+		return FRAME_PHP | ABI_FRAME_ENDS_CALL;
 	case 'R':
 		return FRAME_RUBY | ABI_FRAME_ENDS_CALL;
 	default:
@@ -67,13 +71,14 @@ static void expect_orders(const struct order_case *cases, size_t n_cases)
 static void each_call_of_the_loop_gets_its_frames(void **state)
 {
 	static const struct order_case cases[] = {
-		{ "LnLnrRrR", "r0R1L0n0r2R3L1n1", 0, ABI_SAMPLE_RUBY },
-		{ "kknLnR", "k0k1n0R0L0n1", 0, ABI_SAMPLE_RUBY },
-		{ "nLnLnRR", "n0R0L0n1R1L1n2", 0, ABI_SAMPLE_RUBY },
+		{ "LnLnrRrR", "r0R1L0n0r2R3L1n1", 0, ABI_SAMPLE_LISTED },
+		{ "kknLnR", "k0k1n0R0L0n1", 0, ABI_SAMPLE_LISTED },
+		{ "nLnLnRR", "n0R0L0n1R1L1n2", 0, ABI_SAMPLE_LISTED },
+		{ "nLnLnpPP", "n0p0P1L0n1P2L1n2", 0, ABI_SAMPLE_LISTED },
 		/* no frame of Ruby, no call of the loop, nothing */
-		{ "nLn", "n0L0n1", 0, ABI_SAMPLE_RUBY },
-		{ "nnR", "R0n0n1", 0, ABI_SAMPLE_RUBY },
-		{ "", "", 0, ABI_SAMPLE_RUBY },
+		{ "nLn", "n0L0n1", 0, ABI_SAMPLE_LISTED },
+		{ "nnR", "R0n0n1", 0, ABI_SAMPLE_LISTED },
+		{ "", "", 0, ABI_SAMPLE_LISTED },
 		/* without the flag the order is that of the record */
 		{ "LnR", "L0n0R0", 0, 0 },
 	};
@@ -85,8 +90,8 @@ static void each_call_of_the_loop_gets_its_frames(void **state)
 static void a_call_that_is_about_to_return_has_no_frame(void **state)
 {
 	static const struct order_case cases[] = {
-		{ "LnLnrR", "L0n0r0R1L1n1", 0, ABI_SAMPLE_RUBY },
-		{ "LnLnLR", "L0n0L1n1R0L2", 0, ABI_SAMPLE_RUBY },
+		{ "LnLnrR", "L0n0r0R1L1n1", 0, ABI_SAMPLE_LISTED },
+		{ "LnLnLR", "L0n0L1n1R0L2", 0, ABI_SAMPLE_LISTED },
 	};
 
 	(void)state;
@@ -96,8 +101,8 @@ static void a_call_that_is_about_to_return_has_no_frame(void **state)
 static void frames_of_a_call_that_has_not_begun_are_innermost(void **state)
 {
 	static const struct order_case cases[] = {
-		{ "knLnRrR", "k0R0n0r1R2L0n1", 0, ABI_SAMPLE_RUBY },
-		{ "nLnRRR", "R0R1n0R2L0n1", 0, ABI_SAMPLE_RUBY },
+		{ "knLnRrR", "k0R0n0r1R2L0n1", 0, ABI_SAMPLE_LISTED },
+		{ "nLnRRR", "R0R1n0R2L0n1", 0, ABI_SAMPLE_LISTED },
 	};
 
 	(void)state;
@@ -107,10 +112,12 @@ static void frames_of_a_call_that_has_not_begun_are_innermost(void **state)
 static void cut_stacks_are_put_in_order_from_the_innermost_frame(void **state)
 {
 	static const struct order_case cases[] = {
-		{ "LnLRRrR", "R0L0n0R1L1r2R3", STACK_CUT_BAD_FRAME, ABI_SAMPLE_RUBY },
+		{ "LnLRRrR", "R0L0n0R1L1r2R3", STACK_CUT_BAD_FRAME, ABI_SAMPLE_LISTED },
+		/* code of a JIT compiler in the frame of the loop */
+		{ "nnpPP", "n0n1p0P1P2", STACK_CUT_NO_ROW, ABI_SAMPLE_LISTED },
 		{ "LnLnLnrRr", "r0R1L0n0r2L1n1L2n2", STACK_CUT_DEPTH,
-		  ABI_SAMPLE_RUBY | ABI_SAMPLE_RUBY_CUT },
-		{ "LnLnR", "R0L0n0L1n1", 0, ABI_SAMPLE_RUBY | ABI_SAMPLE_RUBY_CUT },
+		  ABI_SAMPLE_LISTED | ABI_SAMPLE_LIST_CUT },
+		{ "LnLnR", "R0L0n0L1n1", 0, ABI_SAMPLE_LISTED | ABI_SAMPLE_LIST_CUT },
 	};
 
 	(void)state;
