@@ -21,6 +21,7 @@ esac
 folder=$work/ruby
 script=$folder/ruby_stacks.rb
 mkdir -p "$root$folder"
+[ -z "$root" ] || at_exit+=("rm -rf -- '$root$work'")
 
 cp "$e2e_root/tests/workloads/ruby_stacks.rb" "$root$script"
 
