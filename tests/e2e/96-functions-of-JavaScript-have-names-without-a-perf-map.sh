@@ -161,12 +161,12 @@ for program in inlined unprofiled; do
 	expect_label "$profile" 'six (javascript_stacks.js:150)'
 done
 # Node's profiler in the same process finds the same shares of lines: of step(), and of the loops in six(), three() and one(). It
-# charges an instruction at which a position begins to the position before (V8's SourcePositionTable::GetSourceLineNumber()),
-# which moves up to 3 % here.
+# charges an instruction at which a position begins to the position before (V8's SourcePositionTable::GetSourceLineNumber()), and
+# covers the time before V8 optimized the code too, which moves up to 6 % here. Without lines of inlined functions, step() has 0 %.
 profile=$work/inlined.json
 for lines in 141:145 148:154 156:162 164:170; do
 	read -r share samples < <(profiler_lines 141 170 "${lines%:*}" "${lines#*:}")
-	expect_near_sample "percent of the lines $lines" "$(self_in_lines "$profile" 141 170 "${lines%:*}" "${lines#*:}")" "$share" 5 "$samples"
+	expect_near_sample "percent of the lines $lines" "$(self_in_lines "$profile" 141 170 "${lines%:*}" "${lines#*:}")" "$share" 8 "$samples"
 done
 
 expect_at_least "frames of functions" "$(agent_metric 'byte_code_frames_total{runtime="v8"}')" 1000
