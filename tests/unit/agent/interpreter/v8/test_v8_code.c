@@ -70,7 +70,8 @@ static struct script *start(const char *name, const char *filler)
 		/* A failed assertion leaves the program running until the test ends. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(pipe_fds[1], STDOUT_FILENO);
-		(void)execl(NODE, NODE, "--allow-natives-syntax", script->path, NULL);
+		(void)execl(NODE, NODE, "--allow-natives-syntax", "--expose-gc", script->path,
+			    NULL);
 		_exit(EXIT_FAILURE);
 	}
 	(void)close(pipe_fds[1]);
