@@ -169,6 +169,29 @@ export async function fetchProfile(selection, signal) {
 	};
 }
 
+/* Returns the answer of GET /v1/source: the lines of a function, by its label. */
+export async function fetchSource(selection, label, signal) {
+	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,
+		until: selection.until + 1, function: label });
+
+	if (selection.filter)
+		query.set("filter", selection.filter);
+	return (await request(`v1/source?${query}`, { signal })).json();
+}
+
+/* Returns the text of a file of that answer; null if it was not uploaded. */
+export async function fetchSourceText({ file, build_id }, signal) {
+	if (!build_id || !file.startsWith("/"))
+		return null;
+	try {
+		return await (await request(`buildid/${build_id}/source${file.split("/").map(encodeURIComponent).join("/")}`, { signal })).text();
+	} catch (error) {
+		if (error instanceof ApiError)
+			return null;
+		throw error;
+	}
+}
+
 /* Returns the selection as a file of GET /v1/export: {blob, name}. */
 export async function fetchExport(selection, format) {
 	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,

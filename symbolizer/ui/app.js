@@ -21,6 +21,7 @@ import { showFleet, showUnresolvedOfFleet } from "./fleet.js";
 import { formatShare, formatValue } from "./format.js";
 import { listenToControls, listenToDivider, showControls, TOTAL } from "./header.js";
 import { listenToKeys } from "./keys.js";
+import { LinesDialog, linesButtons } from "./lines.js";
 import { Backoff, showLosses, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
@@ -56,7 +57,9 @@ function makeViews(page) {
 		(name) => chooseService(page, name), () => rankForPicker(page));
 	const trouble = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
 
-	return { flame, table, picker, trouble };
+	const lines = new LinesDialog({ dialog: $("lines"), title: $("lines-title"), sums: $("lines-sums"), files: $("lines-files"), close: $("lines-close") });
+
+	return { flame, table, picker, trouble, lines };
 }
 
 /* Applies changes to the state and the URL, then calls @then(). */
@@ -330,7 +333,8 @@ function showSelected(page, node) {
 
 	$("frame-text").textContent = sentence + (why ? `, unresolved: ${why}` : "");
 	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []),
-		...sideButtons(tree, node, (changes) => select(page, changes)));
+		...sideButtons(tree, node, (changes) => select(page, changes)),
+		...linesButtons(tree, node, (label) => page.lines.show(page.profile.selection, label)));
 }
 
 function showMatches(page) {

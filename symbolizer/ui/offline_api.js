@@ -69,6 +69,14 @@ export async function fetchExport() {
 	throw new ApiError(404, "This file cannot be exported again.");
 }
 
+export async function fetchSource() {
+	throw new ApiError(404, "This file has no source lines.");
+}
+
+export async function fetchSourceText() {
+	return null;
+}
+
 /* What the file shows, for its head. */
 export function selectionText() {
 	const time = (seconds) => new Date(1000 * seconds).toLocaleString("en-GB", { timeZoneName: "short" });

@@ -27,6 +27,12 @@ const FILES = [
 		why: "The file has no build-ID, so nothing can be uploaded for it.", remedy: "Link it with --build-id.", command: "", services: ["checkout", "nginx"] },
 ];
 
+const LINES = { self_value: 3e6, total_value: 5e6, event: "on-cpu", unit: "microseconds", message: "", files: [
+	{ file: "/src/search api.c", function: "search", build_id: FILES[0].build_id, lines: [{ line: 12, self_value: 2e6, total_value: 3e6 },
+		{ line: 40, self_value: 0, total_value: 1e6 }] },
+	{ file: "/src/not_uploaded.c", function: "search", build_id: FILES[0].build_id, lines: [{ line: 7, self_value: 1e6, total_value: 1e6 }] },
+	{ file: "", function: "search", build_id: "", lines: [{ line: 0, self_value: 0, total_value: 2e4 }] } ] };
+
 /*
  * @unresolved: true if the server has GET /v1/unresolved, or a function from its usual answer to {status, body}. @named:
  * profiles without pending tables have all names.
@@ -67,6 +73,10 @@ async function answer(request, response, fixture) {
 		response.writeHead(200, { "Content-Type": "text/plain",
 			"Content-Disposition": `attachment; filename="hearth-${url.searchParams.get("service")}.${url.searchParams.get("format")}"` })
 			.end("a;b 1\n");
+	else if (url.pathname === "/v1/source")
+		sendJson(response, 200, { ...LINES, function: url.searchParams.get("function") });
+	else if (url.pathname === `/buildid/${FILES[0].build_id}/source/src/search%20api.c`)
+		response.writeHead(200, { "Content-Type": "text/plain" }).end(Array.from({ length: 60 }, (_, i) => `\tline(${i + 1});\n`).join(""));
 	else if (url.pathname === "/v1/flame")
 		answerProfile(url.searchParams, response, fixture);
 	else

@@ -42,6 +42,17 @@ test("requests for names have growing delays and end", async () => {
 		",1000");
 });
 
+test("lines with values are shown with the lines around them", async () => {
+	const shown = (lines, text) => call("lines", `m.rowsOf(${JSON.stringify(lines)}, ${JSON.stringify(text)}).map((row) => row.gap ? "…"
+		: [row.line, row.self_value, row.total_value, row.text].join(" ")).join("|")`);
+	const text = Array.from({ length: 20 }, (_, i) => `l${i + 1}`).join("\n");
+
+	assert.equal(await shown([{ line: 0, self_value: 1, total_value: 1 }, { line: 2, self_value: 0, total_value: 5 }, { line: 19, self_value: 3, total_value: 4 }], text),
+		"0 1 1 |1 0 0 l1|2 0 5 l2|3 0 0 l3|4 0 0 l4|5 0 0 l5|…|16 0 0 l16|17 0 0 l17|18 0 0 l18|19 3 4 l19|20 0 0 l20");
+	assert.equal(await shown([{ line: 7, self_value: 1, total_value: 2 }, { line: 9, self_value: 1, total_value: 2 }], null), "7 1 2 |…|9 1 2 ");
+	assert.equal(await shown([{ line: 4000000000, self_value: 1, total_value: 2 }], text), "4000000000 1 2 ");
+});
+
 test("reasons for missing names are sorted by their share", async () => {
 	assert.deepEqual(await call("names", `m.reasonsOf({ "unsymbolized-stripped": 5, "unsymbolized-pending": 7, "unsymbolized-outside": 0, lost: 3 })`),
 		[["symbols are being read", 7], ["only a stripped file on the server", 5]]);

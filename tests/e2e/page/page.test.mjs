@@ -853,6 +853,33 @@ test("the callers and the callees of a frame can be shown instead of the whole p
 	await assertQuiet();
 });
 
+test("the source lines of a function are shown with their values", async () => {
+	await openService();
+	const n_buttons = () => page.evaluate("document.querySelectorAll('#frame-actions .lines').length");
+	for (let presses = 0; presses < 8 && await n_buttons() === 0; presses++)
+		await page.press("ArrowDown");
+	assert.equal(await n_buttons(), 1);
+	const name = (await page.text("frame-text")).split(" — ")[0];
+
+	await page.clickOn("#frame-actions .lines");
+	await page.until("document.querySelector('#lines-files tbody tr')");
+	const { parameters, answer } = await page.lastAnswer("/v1/source");
+	assert.equal(parameters.function, name);
+	assert.equal(await page.text("lines-title"), name);
+	assert.match(await page.text("lines-sums"), / in its own code, .* with the functions that it calls$/);
+	const numbers = await page.evaluate("[...document.querySelectorAll('#lines-files tr.hot td:first-child')].map((cell) => cell.textContent).join()");
+	assert.equal(numbers, answer.files.flatMap(({ lines }) => lines.filter(({ total_value }) => total_value > 0).map(({ line }) => line || "?")).join());
+	if (!process.env.HEARTH_URL) {
+		const code = await page.evaluate("[...document.querySelectorAll('#lines-files .code')].map((cell) => cell.textContent.trim()).join()");
+		const around = (line) => Array.from({ length: 7 }, (_, i) => `line(${line - 3 + i});`).join();
+		assert.ok(code.startsWith(`${around(12)},${around(40)},`), code);
+		assert.match(await page.text("lines-files"), /was not uploaded/);
+	}
+	await picture("page-lines");
+	await page.clickOn("#lines-close");
+	await page.until("!document.getElementById('lines').open");
+});
+
 test("the menu exports the shown selection in every format", async () => {
 	const { parameters } = await openService();
 	const formats = await page.evaluate("[...document.querySelectorAll('#export-formats button')].map((button) => button.dataset.format).join()");
