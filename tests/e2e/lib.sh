@@ -17,7 +17,7 @@ hearth=$HEARTH_BUILD/bin/hearth
 
 # A test and its server run before the programs that it profiles. Otherwise each command that the test runs waits for CPU
 # time, because most of the programs use all that they get. Agent and programs have nice value 0.
-readonly TEST_NICE=-15
+readonly TEST_NICE=${HEARTH_TEST_NICE:--15}
 renice -n $TEST_NICE -p $$ >/dev/null 2>&1 || true
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/hearth-e2e.XXXXXX")
