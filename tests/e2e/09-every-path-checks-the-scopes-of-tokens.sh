@@ -33,6 +33,7 @@ POST   /v1/profile/ProfileTracing  read
 GET    /v1/flame                   read
 GET    /v1/top                     read
 GET    /v1/export                  read
+GET    /v1/source                  read
 GET    /v1/diff                    read
 GET    /v1/regressions             read
 GET    /v1/unresolved              read

@@ -15,8 +15,8 @@ e2e_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 workloads=$HEARTH_BUILD/workloads
 hearth=$HEARTH_BUILD/bin/hearth
 
-# A test and its server run before the programs that it profiles. Otherwise each command that the test runs waits for CPU
-# time, because most of the programs use all that they get. Agent and programs have nice value 0.
+# Tests, server and agent run before the programs that start_background starts. Otherwise each command of a test waits for
+# CPU time, because most of the programs use all that they get. A program that a test runs itself has the agent's priority.
 readonly TEST_NICE=${HEARTH_TEST_NICE:--15}
 renice -n $TEST_NICE -p $$ >/dev/null 2>&1 || true
 
@@ -201,7 +201,7 @@ start_server() {
 start_agent() {
 	: "${agent_spool:=$work/spool}" "${agent_batch_interval:=1s}" "${agent_returns_with:=settled}"
 	agent_metrics=$work/agent.metrics
-	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$agent_spool" \
+	background_nice=$TEST_NICE start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$agent_spool" \
 		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" --host.name e2e-host \
 		--batch_interval "$agent_batch_interval" "$@"
 	agent_pid=$background_pid
