@@ -153,4 +153,6 @@ expect_at_least "percent of md5() below hashes()" "$(function_share "$profile" h
 expect_callers "$profile" hashes '^native<\{main\}<execute_ex<'
 
 expect_at_least "frames of functions" "$(agent_metric 'byte_code_frames_total{runtime="php"}')" 1000
-expect_equal "stacks without frames that could not be read" "$(agent_metric 'byte_code_stacks_lost_total{runtime="php",reason="unreadable"}')" 0
+# A page that is not resident cannot be read while the sample is taken: a few stacks of tens of thousands of frames.
+expect_at_most "stacks with frames that could not be read" "$(agent_metric 'byte_code_stacks_lost_total{runtime="php",reason="unreadable"}')" \
+	$((3 + $(agent_metric 'byte_code_frames_total{runtime="php"}') / 10000))
