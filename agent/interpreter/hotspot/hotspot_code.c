@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/interpreter/hotspot/java_name.h"
+#include "agent/interpreter/runtime/words.h"
 #include "common/hash.h"
 
 /* A text of a class file has at most this size, but names are much shorter. */
@@ -46,14 +47,6 @@ static int read_word(const struct hotspot_memory *memory, uint64_t address, uint
 static uint16_t short_at(const uint8_t *bytes, size_t offset)
 {
 	uint16_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static uint64_t word_at(const uint8_t *bytes, size_t offset)
-{
-	uint64_t value;
 
 	memcpy(&value, bytes + offset, sizeof(value));
 	return value;

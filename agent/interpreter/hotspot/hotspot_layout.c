@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "agent/interpreter/runtime/words.h"
+
 /* JDK 17 has 788 fields and 768 types. */
 #define MAX_ENTRIES 8192
 
@@ -61,14 +63,6 @@ static int read_name(const struct hotspot_memory *memory, uint64_t address, char
 		used += size;
 	}
 	return 0;
-}
-
-static uint64_t word_at(const uint8_t *bytes, uint64_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
 }
 
 static bool is_equal(const char *a, const char *b)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/interpreter/runtime/words.h"
 #include "common/hash.h"
 #include "common/utf8.h"
 
@@ -34,22 +35,6 @@
 #define MAX_STRING_BYTES (64 * KIB)
 
 #define CLOSURE "{closure"
-
-static uint64_t word_at(const uint8_t *bytes, size_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static uint32_t half_at(const uint8_t *bytes, size_t offset)
-{
-	uint32_t half;
-
-	memcpy(&half, bytes + offset, sizeof(half));
-	return half;
-}
 
 /* Reads the string at @address to @to, as UTF-8 up to a NUL. 0 or a negative errno. */
 static int read_string(const struct php_memory *memory, uint64_t address, size_t max_bytes,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/interpreter/python/python_code.h"
 
+#include "agent/interpreter/runtime/words.h"
 #include "common/hash.h"
 #include "common/utf8.h"
 
@@ -14,22 +15,6 @@
 #define STATE_KIND(state)       ((state) >> 2 & 7)
 #define STATE_IS_COMPACT(state) ((state) >> 5 & 1)
 #define STATE_IS_ASCII(state)   ((state) >> 6 & 1)
-
-static uint64_t word_at(const uint8_t *bytes, size_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static uint32_t half_at(const uint8_t *bytes, size_t offset)
-{
-	uint32_t half;
-
-	memcpy(&half, bytes + offset, sizeof(half));
-	return half;
-}
 
 /* A character of @kind bytes. */
 static uint32_t character_at(const uint8_t *text, size_t index, uint32_t kind)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/interpreter/ruby/ruby_lines.h"
+#include "agent/interpreter/runtime/words.h"
 #include "common/hash.h"
 #include "common/utf8.h"
 
@@ -40,22 +41,6 @@
 #define OBJECT_LENGTH  2 /* the word after RBasic, */
 #define STRING_ADDRESS 3 /* and the next one */
 #define ARRAY_ADDRESS  4
-
-static uint64_t word_at(const uint8_t *bytes, size_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static uint32_t half_at(const uint8_t *bytes, size_t offset)
-{
-	uint32_t half;
-
-	memcpy(&half, bytes + offset, sizeof(half));
-	return half;
-}
 
 /* Reads the object at @value, of a type. 0; -EBADMSG: it is no such object. */
 static int read_object(const struct ruby_memory *memory, uint64_t value, uint32_t type,
