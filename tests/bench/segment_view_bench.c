@@ -300,7 +300,7 @@ static void measure_snapshot(const struct bench *bench, const struct segment_bui
 	int r;
 
 	check(arena_new(MEMORY, &arena), "memory");
-	check(segment_snapshot_begin(builder, &snapshot), "snapshot");
+	check(segment_snapshot_begin(builder, SEGMENT_SNAPSHOT_ALL, &snapshot), "snapshot");
 	figure(bench, "snapshot_begin_ms", ms_since(start), "ms");
 	do {
 		uint64_t piece = now_ns();
@@ -320,6 +320,38 @@ static void measure_snapshot(const struct bench *bench, const struct segment_bui
 	figure(bench, "snapshot_finish_ms", ms_since(start), "ms");
 }
 
+/* The list of services of a head: the copy, and the count of its processes. */
+static void measure_head_list(const struct bench *bench, const char *name,
+			      const struct segment_builder *builder,
+			      enum segment_snapshot_content content, uint32_t n_processes)
+{
+	const struct segment_view_options options = { .store = { .tenant = "tenant1" },
+						      .max_part_bytes = MEMORY,
+						      .max_bytes = MEMORY };
+	const struct store_series_query asked = { .from_slot = FIRST_SLOT };
+	scoped(segment_snapshot_freep) struct segment_snapshot *snapshot = NULL;
+	scoped(segment_view_freep) struct segment_view *view = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct segment_part part = { .first_slot = FIRST_SLOT,
+				     .end_slot = FIRST_SLOT + SLOTS_PER_HOUR };
+	struct store_active_service *services;
+	uint64_t start = now_ns();
+	struct segment segment;
+	size_t count;
+
+	check(arena_new(MEMORY, &arena), "memory");
+	check(segment_snapshot_begin(builder, content, &snapshot), "snapshot");
+	check(segment_snapshot_copy(snapshot, builder, SIZE_MAX), "snapshot");
+	check(segment_snapshot_finish(snapshot, arena, &segment), "snapshot");
+	part.decoded = &segment;
+	check(segment_view_new(&options, &view), "view");
+	check(segment_view_add(view, &part), "view");
+	check(segment_view_active_services(view, &asked, arena, &services, &count), "services");
+	figure(bench, name, ms_since(start), "ms");
+	check(count == 1 && services[0].n_processes == n_processes ? 0 : -EUCLEAN,
+	      "the processes of a head");
+}
+
 static void measure_quarter(struct bench *bench)
 {
 	struct segment_builder *builder = build(100, FIRST_SLOT, 900);
@@ -327,6 +359,9 @@ static void measure_quarter(struct bench *bench)
 				     .end_slot = FIRST_SLOT + 900 * SLOTS_PER_S };
 
 	measure_snapshot(bench, builder);
+	measure_head_list(bench, "services_of_head_with_rows_ms", builder, SEGMENT_SNAPSHOT_ALL,
+			  100);
+	measure_head_list(bench, "services_of_head_ms", builder, SEGMENT_SNAPSHOT_SPANS, 100);
 	part.bytes = finish(bench, builder, NULL);
 	measure(bench, "15min_100_hosts", &part, 1);
 }

@@ -35,6 +35,7 @@ struct segment_builder *segment_builder_free(struct segment_builder *builder)
 		vec_release(&builder->tables[i].values);
 	}
 	(void)string_table_free(builder->texts);
+	vec_release(&builder->spans);
 	free(builder);
 	return NULL;
 }
@@ -68,16 +69,39 @@ static int append_row(struct builder_table *table, const uint64_t *values)
 	return 0;
 }
 
+/* Widens the span of a series by the slot of one of its rows. @values: of ROW. */
+static int widen_span(struct slot_spans *spans, const uint64_t *values)
+{
+	const uint64_t series = values[0], slot = values[ROW_SLOT - ROW_SERIES];
+	struct slot_span *span;
+
+	if (series == 0)
+		return 0;
+	while (spans->count < series) {
+		int r = vec_push(spans, (struct slot_span){ .first_slot = UINT64_MAX });
+
+		if (r < 0)
+			return r;
+	}
+	span = &spans->items[series - 1];
+	span->first_slot = MIN(span->first_slot, slot);
+	span->last_slot = MAX(span->last_slot, slot);
+	return 0;
+}
+
 int segment_builder_add(struct segment_builder *builder, enum segment_table table_id,
 			const uint64_t *values, uint64_t *ret_row)
 {
 	struct builder_table *table = &builder->tables[table_id];
 	uint32_t row = (uint32_t)table->count;
-	int r = 1;
+	int r = table_id == SEGMENT_ROW ? widen_span(&builder->spans, values) : 0;
 
 	assert(table_id != SEGMENT_TEXT);
-	if (!keeps_equal_rows(table_id))
-		r = row_index_add(&table->rows, table->values.items, values, row, &row);
+	if (r < 0)
+		return r;
+	r = keeps_equal_rows(table_id)
+		    ? 1
+		    : row_index_add(&table->rows, table->values.items, values, row, &row);
 	if (r > 0) {
 		r = append_row(table, values);
 		if (r < 0 && !keeps_equal_rows(table_id))
@@ -127,9 +151,20 @@ size_t segment_builder_count(const struct segment_builder *builder, enum segment
 				     : builder->tables[table].count;
 }
 
+bool segment_builder_spans_decide(const struct segment_builder *builder, uint64_t from_slot,
+				  uint64_t to_slot)
+{
+	for (size_t i = 0; i < builder->spans.count; i++)
+		if (builder->spans.items[i].first_slot < from_slot &&
+		    builder->spans.items[i].last_slot >= to_slot)
+			return false;
+	return true;
+}
+
 size_t segment_builder_bytes(const struct segment_builder *builder)
 {
-	size_t bytes = sizeof(*builder) + string_table_memory_bytes(builder->texts);
+	size_t bytes = sizeof(*builder) + string_table_memory_bytes(builder->texts) +
+		       builder->spans.capacity * sizeof(*builder->spans.items);
 
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++) {
 		const struct builder_table *table = &builder->tables[i];

@@ -55,6 +55,13 @@ const char *segment_builder_head_text(const struct segment_builder *builder,
 uint64_t segment_builder_head_number(const struct segment_builder *builder,
 				     enum segment_column column);
 
+/*
+ * Whether the first and the last slot of each series decide if it has rows in [from_slot, to_slot).
+ * They do not if it has rows before and after the range.
+ */
+bool segment_builder_spans_decide(const struct segment_builder *builder, uint64_t from_slot,
+				  uint64_t to_slot);
+
 size_t segment_builder_count(const struct segment_builder *builder, enum segment_table table);
 size_t segment_builder_bytes(const struct segment_builder *builder);
 

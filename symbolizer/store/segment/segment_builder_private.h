@@ -18,9 +18,18 @@ struct builder_table {
 	size_t count;
 };
 
+/* The first and the last slot of the rows of a series. Without rows, first_slot is larger. */
+struct slot_span {
+	uint64_t first_slot, last_slot;
+};
+
+VEC_DEFINE(slot_spans, struct slot_span);
+
 struct segment_builder {
 	struct string_table *texts;
 	struct builder_table tables[SEGMENT_TABLE_COUNT];
+	/* By row of SERIES; those after the last item have no rows. Not used in roll-ups. */
+	struct slot_spans spans;
 };
 
 /* Returns whether each row of @table is added, also if an equal one exists. */

@@ -5,7 +5,13 @@
 
 #include "symbolizer/store/segment/segment_builder_private.h"
 
+#define SPAN_TABLES                                                                                \
+	(SEGMENT_SET(SEGMENT_HEAD) | SEGMENT_SET(SEGMENT_HOST) | SEGMENT_SET(SEGMENT_PROCESS) |    \
+	 SEGMENT_SET(SEGMENT_SERIES))
+
 struct segment_snapshot {
+	unsigned int copied_tables; /* set */
+	struct slot_spans spans;    /* of SEGMENT_SNAPSHOT_SPANS */
 	/* count: rows of the copy; values.count: values copied until now. */
 	struct builder_table tables[SEGMENT_TABLE_COUNT];
 	uint8_t *texts;
@@ -19,13 +25,28 @@ struct segment_snapshot *segment_snapshot_free(struct segment_snapshot *snapshot
 		return NULL;
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++)
 		vec_release(&snapshot->tables[i].values);
+	vec_release(&snapshot->spans);
 	free(snapshot->texts);
 	free(snapshot->text_ends);
 	free(snapshot);
 	return NULL;
 }
 
+/* All at once, because later rows change them. */
+static int copy_spans(struct segment_snapshot *snapshot, const struct slot_spans *spans)
+{
+	int r = vec_reserve(&snapshot->spans, spans->count);
+
+	if (r < 0)
+		return r;
+	if (spans->count > 0)
+		memcpy(snapshot->spans.items, spans->items, spans->count * sizeof(*spans->items));
+	snapshot->spans.count = spans->count;
+	return 0;
+}
+
 int segment_snapshot_begin(const struct segment_builder *builder,
+			   enum segment_snapshot_content content,
 			   struct segment_snapshot **ret_snapshot)
 {
 	scoped(segment_snapshot_freep) struct segment_snapshot *snapshot =
@@ -40,10 +61,15 @@ int segment_snapshot_begin(const struct segment_builder *builder,
 	snapshot->text_ends = malloc(MAX(snapshot->n_texts, (size_t)1) * sizeof(uint64_t));
 	if (!snapshot->texts || !snapshot->text_ends)
 		return -ENOMEM;
+	snapshot->copied_tables = content == SEGMENT_SNAPSHOT_ALL ? SEGMENT_ALL : SPAN_TABLES;
+	if (content == SEGMENT_SNAPSHOT_SPANS)
+		r = copy_spans(snapshot, &builder->spans);
 	for (unsigned int i = SEGMENT_TEXT + 1; i < SEGMENT_TABLE_COUNT && r == 0; i++) {
 		struct builder_table *table = &snapshot->tables[i];
 
 		table->layout = builder->tables[i].layout;
+		if (!(snapshot->copied_tables & SEGMENT_SET(i)))
+			continue;
 		table->count = builder->tables[i].count;
 		r = vec_reserve(&table->values, table->count * table->layout.n_columns);
 	}
@@ -108,7 +134,7 @@ size_t segment_snapshot_bytes(const struct segment_snapshot *snapshot)
 
 	for (unsigned int i = 0; i < SEGMENT_TABLE_COUNT; i++)
 		bytes += snapshot->tables[i].values.capacity * sizeof(uint64_t);
-	return bytes;
+	return bytes + snapshot->spans.capacity * sizeof(*snapshot->spans.items);
 }
 
 /* @order: rows in the order of the result; NULL: as they are. */
@@ -130,25 +156,67 @@ static int make_columns(const struct builder_table *table, const uint32_t *order
 	return 0;
 }
 
-int segment_snapshot_finish(const struct segment_snapshot *snapshot, struct arena *arena,
-			    struct segment *ret_segment)
+/* The rows in their order, and TOTAL. */
+static int finish_rows(const struct segment_snapshot *snapshot, struct arena *arena,
+		       struct segment *segment)
 {
 	const struct builder_table *rows = &snapshot->tables[SEGMENT_ROW];
 	scoped_free uint32_t *order = malloc(MAX(rows->count, (size_t)1) * sizeof(*order));
-	struct segment segment = { .text_bytes = snapshot->text_bytes };
 	int r;
 
 	if (!order)
 		return -ENOMEM;
 	r = segment_sort_samples(rows, snapshot->tables[SEGMENT_SERIES].count, order);
-	for (unsigned int i = SEGMENT_TEXT + 1; i < SEGMENT_TABLE_COUNT && r == 0; i++) {
-		segment.count[i] = snapshot->tables[i].count;
-		r = make_columns(&snapshot->tables[i], i == SEGMENT_ROW ? order : NULL, arena,
-				 segment.column);
-	}
+	if (r == 0)
+		r = make_columns(rows, order, arena, segment->column);
 	if (r < 0)
 		return r;
-	r = segment_make_ranges(&segment, arena);
+	segment->count[SEGMENT_ROW] = rows->count;
+	return segment_make_ranges(segment, arena);
+}
+
+/* TOTAL without rows. */
+static int finish_spans(const struct segment_snapshot *snapshot, struct arena *arena,
+			struct segment *segment)
+{
+	const struct slot_spans *spans = &snapshot->spans;
+	uint64_t *columns[4];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		columns[i] = arena_alloc_array(arena, spans->count, sizeof(**columns));
+		if (!columns[i])
+			return -ENOMEM;
+		segment->column[TOTAL_SERIES + i] = columns[i];
+	}
+	for (size_t i = 0; i < spans->count; i++) {
+		if (spans->items[i].first_slot > spans->items[i].last_slot)
+			continue;
+		columns[0][n] = i;
+		columns[1][n] = spans->items[i].first_slot;
+		columns[2][n] = spans->items[i].last_slot;
+		columns[3][n++] = 0;
+	}
+	segment->count[SEGMENT_TOTAL] = n;
+	return 0;
+}
+
+int segment_snapshot_finish(const struct segment_snapshot *snapshot, struct arena *arena,
+			    struct segment *ret_segment)
+{
+	struct segment segment = { .text_bytes = snapshot->text_bytes };
+	int r = 0;
+
+	for (unsigned int i = SEGMENT_TEXT + 1; i < SEGMENT_ROW && r == 0; i++) {
+		if (!(snapshot->copied_tables & SEGMENT_SET(i)))
+			continue;
+		segment.count[i] = snapshot->tables[i].count;
+		r = make_columns(&snapshot->tables[i], NULL, arena, segment.column);
+	}
+	if (r == 0)
+		r = snapshot->copied_tables & SEGMENT_SET(SEGMENT_ROW)
+			    ? finish_rows(snapshot, arena, &segment)
+			    : finish_spans(snapshot, arena, &segment);
 	if (r < 0)
 		return r;
 	segment.count[SEGMENT_TEXT] = snapshot->n_texts;

@@ -18,8 +18,18 @@
 
 struct segment_snapshot;
 
-/* Decides which rows the copy has. Copies nothing. 0 or -ENOMEM. */
+enum segment_snapshot_content {
+	SEGMENT_SNAPSHOT_ALL,
+	/*
+	 * For lists of services: HEAD, HOST, PROCESS, SERIES, and TOTAL with the times of the rows
+	 * of each series. Most of a head is in the other tables.
+	 */
+	SEGMENT_SNAPSHOT_SPANS,
+};
+
+/* Decides which rows the copy has. Copies the times of series at most. 0 or -ENOMEM. */
 int segment_snapshot_begin(const struct segment_builder *builder,
+			   enum segment_snapshot_content content,
 			   struct segment_snapshot **ret_snapshot);
 struct segment_snapshot *segment_snapshot_free(struct segment_snapshot *snapshot);
 
@@ -35,7 +45,8 @@ size_t segment_snapshot_bytes(const struct segment_snapshot *snapshot);
 
 /*
  * Makes a segment of the complete copy, in @arena. It has the rows in order of series and time, but
- * other tables are not sorted: it can be read, but not encoded. 0 or -ENOMEM (also if @arena is
+ * other tables are not sorted: it can be read, but not encoded. Tables that were not copied have no
+ * columns and no rows; columns of the others may refer to them. 0 or -ENOMEM (also if @arena is
  * full).
  */
 int segment_snapshot_finish(const struct segment_snapshot *snapshot, struct arena *arena,

@@ -86,10 +86,25 @@ static void copied_release(struct copied_segments *copied)
 	vec_release(copied);
 }
 
-static int begin_copy(struct copied_segments *copied, const struct head_segment *source)
+static bool needs_rows(const struct segment_db_reading *reading, const struct head_segment *segment)
+{
+	const struct segment_db_query *query = &reading->query;
+
+	if (!reading->spans_of_memory_rows)
+		return true;
+	return segment->first_slot < query->from_slot && segment->last_slot >= query->to_slot &&
+	       !segment_builder_spans_decide(segment->builder, query->from_slot, query->to_slot);
+}
+
+static int begin_copy(const struct segment_db_reader *reader, struct copied_segments *copied,
+		      const struct head_segment *source)
 {
 	struct copied_segment segment = { .source = *source };
-	int r = segment_snapshot_begin(source->builder, &segment.snapshot);
+	int r = segment_snapshot_begin(source->builder,
+				       needs_rows(&reader->reading, source)
+					       ? SEGMENT_SNAPSHOT_ALL
+					       : SEGMENT_SNAPSHOT_SPANS,
+				       &segment.snapshot);
 
 	if (r == 0)
 		r = vec_push(copied, segment);
@@ -120,10 +135,10 @@ static int begin_copies(struct segment_db_reader *reader, struct copied_segments
 
 	while (r == 0 && head_next(db->head, &cursor, &segment))
 		if (is_selected(query, &segment))
-			r = begin_copy(copied, &segment);
+			r = begin_copy(reader, copied, &segment);
 	for (size_t i = 0; db->flush && i < db->flush->taken.count && r == 0; i++)
 		if (is_selected(query, &db->flush->taken.items[i]))
-			r = begin_copy(copied, &db->flush->taken.items[i]);
+			r = begin_copy(reader, copied, &db->flush->taken.items[i]);
 	return r;
 }
 

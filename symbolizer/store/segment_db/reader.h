@@ -28,7 +28,7 @@ struct stored_segment {
 	bool is_complete;
 };
 
-/* Rows in memory, as a segment with all tables. */
+/* Rows in memory, as a segment with all tables, or with those of SEGMENT_SNAPSHOT_SPANS. */
 struct memory_segment {
 	uint64_t first_slot, end_slot; /* all rows are in [first_slot, end_slot) */
 	struct segment segment;
@@ -38,6 +38,11 @@ struct segment_db_reading {
 	struct segment_db_query query; /* prefer_rollups and index_only are not used */
 	struct memory_budget *memory;  /* of rows in memory, and the index; NULL: no limit */
 	bool without_memory_rows;
+	/*
+	 * For lists of services: of the rows in memory only the times of each series, if these
+	 * decide which series have rows in the range of the query.
+	 */
+	bool spans_of_memory_rows;
 };
 
 /*

@@ -154,7 +154,13 @@ const char *view_event_name(const struct engine_view *self, enum event_type type
 	return info ? info->name : segment_view_event_name(self->segments, type);
 }
 
-static int load(struct engine_view *self, const struct store_series_query *query)
+enum memory_rows {
+	MEMORY_ROWS,
+	MEMORY_SPANS, /* see segment_db_reading.spans_of_memory_rows */
+};
+
+static int load(struct engine_view *self, const struct store_series_query *query,
+		enum memory_rows memory)
 {
 	const struct segment_db_reading reading = {
 		.query = { .tenant = self->view.tenant,
@@ -164,6 +170,7 @@ static int load(struct engine_view *self, const struct store_series_query *query
 			   .to_slot = query->to_slot ? query->to_slot : UINT64_MAX,
 			   .cancel = self->view.cancel },
 		.memory = self->view.memory,
+		.spans_of_memory_rows = memory == MEMORY_SPANS,
 	};
 	struct segment_db_reader *reader;
 	size_t n_parts;
@@ -193,7 +200,7 @@ static int view_find_series(struct store_view *view, const struct store_series_q
 			    size_t *ret_count)
 {
 	struct engine_view *self = engine_view_of(view);
-	int r = load(self, query);
+	int r = load(self, query, MEMORY_ROWS);
 
 	if (r == 0)
 		r = segment_view_find_series(self->segments, query, arena, ret_series, ret_count);
@@ -270,18 +277,6 @@ static int view_named_frames(struct store_view *view, const uint64_t *addresses,
 	return 0;
 }
 
-static int view_active_services(struct store_view *view, const struct store_series_query *query,
-				struct arena *arena, struct store_active_service **ret_services,
-				size_t *ret_count)
-{
-	struct engine_view *self = engine_view_of(view);
-	int r = load(self, query);
-
-	return r < 0 ? r
-		     : segment_view_active_services(self->segments, query, arena, ret_services,
-						    ret_count);
-}
-
 static int view_removed_until(struct store_view *view, uint64_t *ret_slot,
 			      enum store_removal *ret_reason)
 {
@@ -301,6 +296,55 @@ static struct store_view *view_close(struct store_view *view)
 	(void)arena_free(self->arena);
 	free(self);
 	return NULL;
+}
+
+/* Makes services of another view valid in @self and @arena. */
+static int adopt_services(struct engine_view *self, struct arena *arena,
+			  struct store_active_service *services, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct store_active_service *service = &services[i];
+		struct event_type_info *info = arena_alloc(arena, sizeof(*info));
+		const struct segment_part_head head = { .event = service->event->name,
+							.unit = service->event->unit,
+							.event_kind = service->event->kind };
+		int r;
+
+		if (!info)
+			return -ENOMEM;
+		r = segment_view_add_event(self->segments, &head, info);
+		if (r < 0)
+			return r;
+		service->name = arena_copy_text(arena, service->name, strlen(service->name));
+		if (!service->name)
+			return -ENOMEM;
+		service->type = info->type;
+		service->event = info;
+	}
+	return 0;
+}
+
+/*
+ * The segments of a list are of a view of its own, because those in memory have no rows: later
+ * questions to @view need them.
+ */
+static int view_active_services(struct store_view *view, const struct store_series_query *query,
+				struct arena *arena, struct store_active_service **ret_services,
+				size_t *ret_count)
+{
+	struct engine_view *self = engine_view_of(view);
+	const struct store_view_options options = { .tenant = view->tenant,
+						    .cancel = view->cancel,
+						    .memory = view->memory };
+	scoped(store_view_closep) struct store_view *list = NULL;
+	int r = segment_store_open_view(&self->store->store, &options, &list);
+
+	if (r == 0)
+		r = load(engine_view_of(list), query, MEMORY_SPANS);
+	if (r == 0)
+		r = segment_view_active_services(engine_view_of(list)->segments, query, arena,
+						 ret_services, ret_count);
+	return r < 0 ? r : adopt_services(self, arena, *ret_services, *ret_count);
 }
 
 static const struct store_view_operations view_operations = {

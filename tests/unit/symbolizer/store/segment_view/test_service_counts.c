@@ -114,7 +114,7 @@ static const struct segment *unsorted(struct counts_test *test,
 	struct segment *segment = arena_alloc(test->arena, sizeof(*segment));
 
 	assert_non_null(segment);
-	assert_ok(segment_snapshot_begin(builder, &snapshot));
+	assert_ok(segment_snapshot_begin(builder, SEGMENT_SNAPSHOT_ALL, &snapshot));
 	assert_int_equal(segment_snapshot_copy(snapshot, builder, SIZE_MAX), 0);
 	assert_ok(segment_snapshot_finish(snapshot, test->arena, segment));
 	return segment;
