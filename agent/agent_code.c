@@ -156,7 +156,7 @@ static uint32_t version_of(const struct process *process, enum interpreter_runti
 struct wanted_code {
 	struct agent *agent;
 	const struct abi_sample *sample;
-	struct code_source python, java, v8, php, ruby;
+	struct code_source python, java, v8, php, ruby, perl;
 	uint64_t window;
 };
 
@@ -204,6 +204,8 @@ static int want_frame(const struct wanted_code *wanted, const struct abi_frame *
 		source = &wanted->php;
 	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
 		source = &wanted->ruby;
+	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_PERL)
+		source = &wanted->perl;
 	else if (frame->kind == FRAME_HOTSPOT && wanted->java.layout)
 		source = &wanted->java;
 	else
@@ -227,6 +229,8 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 			 .version = version_of(process, INTERPRETER_PHP) },
 		.ruby = { .runtime = INTERPRETER_RUBY,
 			  .version = version_of(process, INTERPRETER_RUBY) },
+		.perl = { .runtime = INTERPRETER_PERL,
+			  .version = version_of(process, INTERPRETER_PERL) },
 		.java = { .runtime = INTERPRETER_HOTSPOT,
 			  .layout = agent->jvms ? jvm_table_layout(agent->jvms, sample) : NULL },
 		.window = collector_window(agent->collector),

@@ -239,6 +239,7 @@ static int make_publishers(struct agent *agent)
 		.without_javascript = agent->config->javascript_disabled,
 		.without_php = agent->config->php_disabled,
 		.without_ruby = agent->config->ruby_disabled,
+		.without_perl = agent->config->perl_disabled,
 	};
 	agent_watch_jvms(agent);
 	r = copy_unwinder_new(

@@ -55,6 +55,7 @@ struct agent_config {
 	bool javascript_disabled;
 	bool php_disabled;
 	bool ruby_disabled;
+	bool perl_disabled;
 	bool unwind_x86_code; /* x86-64 code without call frame information is analyzed */
 	char *unwind_absent_pages;
 

@@ -81,6 +81,8 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->v8_dispatch_table = 0;
 	sample->listed = 0;
 	sample->n_listed = 0;
+	sample->perl_is_run = false;
+	sample->perl_skips_loop = false;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)

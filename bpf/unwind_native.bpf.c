@@ -13,6 +13,7 @@
  */
 #include "bpf/include/chunk_search.bpf.h"
 #if !defined(HEARTH_BPF_KERNEL_5)
+#include "bpf/include/perl_walk.bpf.h"
 #include "bpf/include/php_walk.bpf.h"
 #include "bpf/include/python_walk.bpf.h"
 #include "bpf/include/ruby_walk.bpf.h"
@@ -117,6 +118,8 @@ static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 
 		return;
 	if (interpreter->runtime == INTERPRETER_PYTHON)
 		python_walk_begin(sample, interpreter);
+	else if (interpreter->runtime == INTERPRETER_PERL)
+		note_perl_loop(sample, interpreter);
 	else
 		note_loop(sample, interpreter);
 }
@@ -287,6 +290,16 @@ static __always_inline bool unwind_step(struct sample *sample)
 	return step == STEP_END;
 }
 
+static __always_inline void count_listed(const struct sample *sample)
+{
+	const __u32 runtime = listed_runtime(sample);
+
+	count_many(runtime == INTERPRETER_PHP    ? ABI_COUNTER_PHP_FRAMES
+		   : runtime == INTERPRETER_PERL ? ABI_COUNTER_PERL_FRAMES
+						 : ABI_COUNTER_RUBY_FRAMES,
+		   sample->n_listed);
+}
+
 __hidden bool unwind_user_part(struct sample *sample)
 {
 	for (__u32 i = 0; i < UNWIND_STEPS_OF_PART; i++)
@@ -305,9 +318,7 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 	count_many(ABI_COUNTER_PYTHON_FRAMES, sample->walk.n_frames);
 	count_many(ABI_COUNTER_JAVA_FRAMES, sample->n_java_frames);
 	count_many(ABI_COUNTER_V8_FRAMES, sample->n_v8_frames);
-	count_many(listed_runtime(sample) == INTERPRETER_PHP ? ABI_COUNTER_PHP_FRAMES
-							     : ABI_COUNTER_RUBY_FRAMES,
-		   sample->n_listed);
+	count_listed(sample);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -345,6 +356,8 @@ static __always_inline void unwind(struct sample *sample)
 		 0);
 	if (listed_runtime(sample) == INTERPRETER_RUBY)
 		(void)ruby_walk(sample);
+	else if (listed_runtime(sample) == INTERPRETER_PERL)
+		(void)perl_walk(sample);
 	else if (sample->listed)
 		(void)php_walk(sample);
 	unwind_user_end(sample, walk.ended);

@@ -18,6 +18,7 @@ struct interpreter_facts {
 	uint64_t runtime_addr;
 	uint64_t has_loop_registers;  /* PHP: the loop has its frame in registers */
 	uint64_t vm_addr, tls_offset; /* of CRuby (struct abi_ruby_layout) */
+	struct abi_perl_layout perl;  /* addresses of the file and code of Perl; else 0 */
 	uint32_t dispatch_table;      /* V8: offset in the group of the pointer to the table */
 	uint32_t zero;
 	union {

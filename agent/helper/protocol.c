@@ -68,7 +68,8 @@ static bool is_valid_id(const struct executable_id *id)
 static bool is_valid_interpreter(const struct interpreter_facts *facts)
 {
 	bool valid = facts->runtime == INTERPRETER_PYTHON || facts->runtime == INTERPRETER_V8 ||
-		     facts->runtime == INTERPRETER_PHP || facts->runtime == INTERPRETER_RUBY;
+		     facts->runtime == INTERPRETER_PHP || facts->runtime == INTERPRETER_RUBY ||
+		     facts->runtime == INTERPRETER_PERL;
 
 	if (facts->runtime == INTERPRETER_HOTSPOT)
 		return true;

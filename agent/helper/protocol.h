@@ -103,7 +103,7 @@ struct reader_request {
 /* Followed by @count items. */
 struct reader_code_request {
 	uint32_t runtime; /* enum interpreter_runtime */
-	uint32_t version; /* of CPython, V8, PHP or CRuby */
+	uint32_t version; /* of CPython, V8, PHP, CRuby or Perl */
 	uint32_t count;
 	uint32_t zero;
 	struct hotspot_layout layout; /* of a JVM */

@@ -12,6 +12,7 @@
 #include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
 #include "agent/interpreter/hotspot/hotspot_code.h"
+#include "agent/interpreter/perl/perl_code.h"
 #include "agent/interpreter/php/php_code.h"
 #include "agent/interpreter/python/python_code.h"
 #include "agent/interpreter/python/python_layout.h"
@@ -164,6 +165,7 @@ struct code_memory {
 	struct v8_lines v8_lines;
 	struct php_memory php;
 	struct ruby_memory ruby;
+	struct perl_memory perl;
 };
 
 /* False: the request names no layout that can be used. */
@@ -191,6 +193,15 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 							 .read = read_memory,
 							 .arg = pid };
 		return ret_memory->ruby.layout;
+	}
+	if (request->runtime == INTERPRETER_PERL) {
+		ret_memory->perl = (struct perl_memory){
+			.layout = perl_layout_of(request->version),
+			.has_threads = !(request->version & PERL_VERSION_NO_THREADS),
+			.read = read_memory,
+			.arg = pid,
+		};
+		return ret_memory->perl.layout;
 	}
 	if (request->runtime == INTERPRETER_PHP && php) {
 		ret_memory->php = (struct php_memory){ .layout = &php->code,
@@ -220,6 +231,8 @@ static int read_code(struct code_memory *memory, const struct reader_code_item *
 		return php_code_read(&memory->php, address, mark, ret_code, content);
 	case INTERPRETER_RUBY:
 		return ruby_code_read(&memory->ruby, address, mark, ret_code, content);
+	case INTERPRETER_PERL:
+		return perl_code_read(&memory->perl, address, mark, ret_code, content);
 	default:
 		return python_code_read(&memory->python, address, mark, ret_code, content);
 	}

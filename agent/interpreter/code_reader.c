@@ -194,6 +194,8 @@ static const char *language_of(uint32_t runtime)
 		return "php";
 	case INTERPRETER_RUBY:
 		return "ruby";
+	case INTERPRETER_PERL:
+		return "perl";
 	default:
 		return "python";
 	}

@@ -31,7 +31,7 @@ struct code_key {
 /* How the objects of a process are read. */
 struct code_source {
 	uint32_t runtime;                    /* enum interpreter_runtime */
-	uint32_t version;                    /* of CPython, V8, PHP or CRuby */
+	uint32_t version;                    /* of CPython, V8, PHP, CRuby or Perl */
 	const struct hotspot_layout *layout; /* of a JVM; lives as long as the reader */
 };
 

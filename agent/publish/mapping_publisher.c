@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "agent/interpreter/perl/perl_layout.h"
 #include "agent/interpreter/php/php_layout.h"
 #include "agent/interpreter/python/python_layout.h"
 #include "agent/interpreter/ruby/ruby_layout.h"
@@ -126,6 +127,33 @@ static bool ruby_entry(struct mapping_publisher *publisher, const struct interpr
 	return true;
 }
 
+/* False: the version is not known. */
+static bool perl_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
+		       struct abi_interpreter *ret_entry)
+{
+	const struct perl_layout *perl = perl_layout_of(facts->version);
+
+	if (!perl && !publisher->has_logged_perl)
+		log_info("Perl %u.%u: stacks have the functions of the interpreter, but not those "
+			 "of scripts, because the structures of this version are not known",
+			 facts->version >> 8 & 0xff, facts->version & 0xff);
+	publisher->has_logged_perl |= !perl;
+	if (!perl)
+		return false;
+	ret_entry->runtime_addr = facts->runtime_addr;
+	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
+	ret_entry->perl = perl->walk;
+	ret_entry->perl.main_run = facts->perl.main_run;
+	ret_entry->perl.again_run = facts->perl.again_run;
+	ret_entry->perl.threads_key = facts->perl.threads_key;
+	if (facts->version & PERL_VERSION_NO_THREADS) {
+		ret_entry->perl.statement = facts->perl.statement;
+		ret_entry->perl.stack = facts->perl.stack;
+		ret_entry->perl.instruction = facts->perl.instruction;
+	}
+	return true;
+}
+
 /* False: frames of the interpreter's functions are not wanted, or its version is not known. */
 static bool interpreter_entry(struct mapping_publisher *publisher,
 			      const struct interpreter_facts *facts,
@@ -151,6 +179,8 @@ static bool interpreter_entry(struct mapping_publisher *publisher,
 		return php_entry(publisher, facts, ret_entry);
 	if (facts->runtime == INTERPRETER_RUBY && !publisher->without_ruby)
 		return ruby_entry(publisher, facts, ret_entry);
+	if (facts->runtime == INTERPRETER_PERL && !publisher->without_perl)
+		return perl_entry(publisher, facts, ret_entry);
 	return false;
 }
 

@@ -29,6 +29,8 @@ struct mapping_publisher {
 	bool has_logged_php;              /* a PHP build without a known layout was logged */
 	bool without_ruby;                /* frames of Ruby methods are not wanted */
 	bool has_logged_ruby;             /* a Ruby version without a known layout was logged */
+	bool without_perl;                /* frames of Perl subs are not wanted */
+	bool has_logged_perl;             /* a Perl version without a known layout was logged */
 	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
 	uint64_t n_interpreters_left_out; /* the map `interpreters` was full */
 	uint64_t n_truncated;             /* processes with more mappings than a set holds */

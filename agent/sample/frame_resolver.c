@@ -142,7 +142,7 @@ static bool has_functions(const struct abi_frame *frame)
 	const uint32_t kind = frame->kind & ABI_FRAME_KIND;
 
 	return (kind == FRAME_PYTHON || kind == FRAME_HOTSPOT || kind == FRAME_V8 ||
-		kind == FRAME_PHP || kind == FRAME_RUBY) &&
+		kind == FRAME_PHP || kind == FRAME_RUBY || kind == FRAME_PERL) &&
 	       !(frame->executable & FRAME_CODE_OBJECT);
 }
 

@@ -47,6 +47,9 @@
 	X(RUBY_FRAMES,          "frames of Ruby")                                                  \
 	X(RUBY_NO_THREAD,       "stacks in Ruby whose thread was not found")                       \
 	X(RUBY_UNREADABLE,      "stacks in Ruby whose frames could not be read")                   \
+	X(PERL_FRAMES,          "frames of Perl")                                                  \
+	X(PERL_NO_THREAD,       "stacks in Perl whose interpreter was not found")                  \
+	X(PERL_UNREADABLE,      "stacks in Perl whose frames could not be read")                   \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
 	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
 	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \

@@ -27,6 +27,7 @@ enum interpreter_runtime {
 	INTERPRETER_V8 = 3,   /* JavaScript: Node.js */
 	INTERPRETER_RUBY = 4, /* CRuby */
 	INTERPRETER_PHP = 5,
+	INTERPRETER_PERL = 6, /* Perl 5 */
 };
 
 /* The loop may have a second part: code that the compiler moved away because it rarely runs. */
@@ -194,10 +195,59 @@ struct abi_ruby_layout {
 	__u16 zero[3];
 };
 
+/*
+ * Perl has a list of stacks, and each of them has an array of contexts:
+ *
+ *   interpreter -> PL_curstackinfo -> contexts .. previous stack -> contexts .. main stack
+ *               -> PL_curcop: the statement that is executed
+ *
+ * Contexts of subs, formats, string evals and required files have frames; those of loops, blocks
+ * and eval blocks have none. A context has the statement from which it was entered. The main
+ * program is below all contexts.
+ *
+ * A sub that Perl code calls runs in the same call of the loop, Perl_runops_standard(). A call from
+ * C, such as that of a comparison of sort or a method of a tied variable, starts a new one: its
+ * context has no instruction at which Perl would continue. The frames are added as those of Ruby.
+ *
+ * The first eval that runs in a call from C calls the loop once more, which executes the rest of
+ * that call: both are one call. The main program has a call of the loop only if perl_run() calls
+ * it, not in a thread, nor while Perl compiles.
+ *
+ * A frame of the kind PERL is {address of the CV, line}, or {another address with a mark, line};
+ * the line is 0 if it is not known.
+ */
+struct abi_perl_layout {
+	/*
+	 * PL_curcop, PL_curstackinfo, PL_op: offsets in the interpreter; of a build without
+	 * threads, whose threads_key is 0, ELF addresses
+	 */
+	__u64 statement, stack, instruction;
+	__u64 threads_key;               /* ELF address of the key of pthread_getspecific() */
+	struct abi_code_piece main_run;  /* code that calls the loop for the main program */
+	struct abi_code_piece again_run; /* code that calls it for an eval */
+	/* offset in a stack: its kind */
+	__u16 stack_kind;
+	__u16 context_bytes;
+	__u16 context_cv;
+	__u16 eval_string; /* number of the instruction */
+};
+
+/* With MAIN and BLOCK the address is that of the name of the file, or of its glob (no threads). */
+enum abi_perl_marks {
+	ABI_PERL_MAIN = 1,    /* the main program, or code of a file outside subs */
+	ABI_PERL_EVAL = 2,    /* code of a string eval; no address */
+	ABI_PERL_BLOCK = 3,   /* a block that C calls: that of sort, or in a regular expression */
+	ABI_PERL_CLOSURE = 4, /* a copy of a sub; the address is that of its first statement */
+	ABI_PERL_MARKS = 7,
+};
+
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
-	/* ELF address of the runtime's state: _PyRuntime; V8: see dispatch_table, address */
+	/*
+	 * ELF address of the runtime's state: _PyRuntime; V8: see dispatch_table, address; Perl:
+	 * the variable with the interpreter that was made first
+	 */
 	__u64 runtime_addr;
 	struct abi_code_range loop[ABI_LOOP_PARTS]; /* the first one begins with the function */
 	union {
@@ -205,6 +255,7 @@ struct abi_interpreter {
 		struct abi_v8_layout v8;
 		struct abi_php_layout php;
 		struct abi_ruby_layout ruby;
+		struct abi_perl_layout perl;
 	};
 	/* before 3.11: code of the loop that runs while its frame is not in the list */
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];
@@ -221,4 +272,4 @@ struct abi_interpreter {
 /* V8 reserves at most 512 MiB for all code. */
 #define ABI_V8_MAX_CODE_BYTES (1U << 29)
 
-_Static_assert(sizeof(struct abi_interpreter) == 224, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_interpreter) == 232, "part of the BPF/userspace ABI");

@@ -23,8 +23,8 @@ struct abi_frame {
 };
 
 /*
- * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_LISTED: the frames of Ruby or PHP are after
- * the native frames.
+ * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_LISTED: the frames of Ruby, PHP or Perl are
+ * after the native frames.
  */
 enum abi_frame_marks {
 	ABI_FRAME_KIND = 0xff,
@@ -50,7 +50,7 @@ enum abi_sample_flags {
 
 enum abi_sample_more_flags {
 	ABI_SAMPLE_BYTE_CODE = 1, /* some frame is of byte code (bpf/abi/interpreter.h) */
-	ABI_SAMPLE_LISTED = 2,    /* frames of Ruby or PHP follow the native ones */
+	ABI_SAMPLE_LISTED = 2,    /* frames of Ruby, PHP or Perl follow the native ones */
 	ABI_SAMPLE_LIST_CUT = 4,  /* the outermost ones of them are missing */
 };
 

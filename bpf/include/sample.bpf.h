@@ -57,6 +57,25 @@ struct interpreter_walk {
 	__u64 words[ABI_PYTHON_FRAME_BYTES / sizeof(__u64) + 2]; /* a power of two */
 };
 
+/*
+ * The state of perl_walk.bpf.h. It is not on the BPF stack: the verifier would follow each value of
+ * each variable through all steps.
+ */
+struct perl_walk {
+	__u64 stack, contexts, previous;
+	__u64 cop; /* the statement that the next frame executes */
+	/* the last frame, which is added when its caller is known; 0: there is none */
+	__u64 address;
+	__u32 line, kind;
+	__s32 index; /* of the next context; -1: none */
+	__u32 stack_kind;
+	__u16 stack_kind_at, context_bytes, context_cv, eval_string;
+	bool is_first;   /* no context was read */
+	bool is_idle;    /* the innermost context executes no Perl code at present */
+	bool is_entered; /* the last frame may not have a statement yet */
+	bool is_whole;
+};
+
 struct sample {
 	struct abi_sample header;
 	/* directly after the header: both are sent in one piece */
@@ -113,6 +132,10 @@ struct sample {
 	__u32 listed;
 	__u64 listed_bias;
 	__u32 n_listed;
+	/* perl_walk.bpf.h */
+	struct perl_walk perl;
+	bool perl_is_run;     /* perl_run() has called the loop: the main program is executed */
+	bool perl_skips_loop; /* the next call of the loop is a part of the one before */
 	/* before these frames were added */
 	__u32 n_frames_before_list;
 	__u64 hash_before_list, hash_before_last;

@@ -48,16 +48,17 @@ static int load_code_objects(struct frame_table *table, const struct frame_names
 static bool is_script(const char *language)
 {
 	return line_table_is_known(language) || strcmp(language, "javascript") == 0 ||
-	       strcmp(language, "php") == 0;
+	       strcmp(language, "php") == 0 || strcmp(language, "perl") == 0;
 }
 
 /*
- * Instructions of PHP and JavaScript have a line, which the agent sends. Only imported code of
- * interpreters has no language: other profilers send lines.
+ * Instructions of PHP, Perl and JavaScript have a line, which the agent sends. Only imported code
+ * of interpreters has no language: other profilers send lines.
  */
 static bool has_line_as_position(unsigned int kind, const struct store_code_object *object)
 {
-	if (kind == FRAME_JIT || kind == FRAME_IMPORTED || kind == FRAME_PHP || kind == FRAME_V8)
+	if (kind == FRAME_JIT || kind == FRAME_IMPORTED || kind == FRAME_PHP ||
+	    kind == FRAME_PERL || kind == FRAME_V8)
 		return true;
 	return kind >= FRAME_PYTHON && kind <= FRAME_BEAM && object->language[0] == '\0';
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack is a text: "k" a frame of the kernel, "n" a native frame, "L" a call of the loop, "r" a
- * frame of Ruby, "R" one that ends its call, "p" and "P" those of PHP. In the expected order each
+ * frame of Ruby, "R" one that ends its call, "p" and "P" those of PHP, "e" and "E"
+ * those of Perl. In the expected order each
  * frame has its number among those of its letter, without regard to case.
  */
 #include "agent/sample/frame_order.h"
@@ -22,6 +23,10 @@ static uint32_t kind_of(char letter)
 		return FRAME_PHP;
 	case 'P':
 		return FRAME_PHP | ABI_FRAME_ENDS_CALL;
+	case 'e':
+		return FRAME_PERL;
+	case 'E':
+		return FRAME_PERL | ABI_FRAME_ENDS_CALL;
 	case 'R':
 		return FRAME_RUBY | ABI_FRAME_ENDS_CALL;
 	default:
@@ -75,6 +80,7 @@ static void each_call_of_the_loop_gets_its_frames(void **state)
 		{ "kknLnR", "k0k1n0R0L0n1", 0, ABI_SAMPLE_LISTED },
 		{ "nLnLnRR", "n0R0L0n1R1L1n2", 0, ABI_SAMPLE_LISTED },
 		{ "nLnLnpPP", "n0p0P1L0n1P2L1n2", 0, ABI_SAMPLE_LISTED },
+		{ "nLnLneEE", "n0e0E1L0n1E2L1n2", 0, ABI_SAMPLE_LISTED },
 		/* no frame of Ruby, no call of the loop, nothing */
 		{ "nLn", "n0L0n1", 0, ABI_SAMPLE_LISTED },
 		{ "nnR", "R0n0n1", 0, ABI_SAMPLE_LISTED },
