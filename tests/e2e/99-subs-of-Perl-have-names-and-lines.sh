@@ -134,7 +134,7 @@ in_calls='main::measured<main::calls<\{main\}<Perl_runops_standard<perl_run<'
 native='[^<]+(<[^<]+)*'
 expect_callers "$profile" main::descend "^(main::descend<){0,49}main::__ANON__<$in_calls"
 expect_callers "$profile" '{block}' "^$native<main::(sorts_by_block|matches)<$in_calls"
-expect_callers "$profile" main::compare "^\\{block\\}<Perl_runops_standard<$native<Perl_pp_sort<main::sorts_by_block<$in_calls"
+expect_callers "$profile" main::compare "^\\{block\\}<Perl_runops_standard<$native<main::sorts_by_block<$in_calls"
 expect_callers "$profile" main::inner "^main::by_eval<Perl_runops_standard<$native<Perl_runops_standard<$native<main::sorts_with_eval<$in_calls"
 expect_callers "$profile" Temporary::DESTROY "^$native<Perl_call_sv<$native<main::destroys<$in_calls"
 expect_label "$profile" '{eval} ((eval):1)'
