@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "symbolizer/api/debuginfo_answer.h"
+#include "symbolizer/api/upstream_help.h"
 #include "symbolizer/http/http_range.h"
 
 /*
@@ -25,11 +26,6 @@
 
 /* Expanded files are held in memory (below 64 MiB) or on disk until slow clients have read them. */
 #define MAX_DOWNLOADS 32
-
-/* A request that was forwarded by other servers waits only for this time, because those servers
- * wait too. This ends a loop of servers that does not carry our name (elfutils' debuginfod
- * forwards no Via header). */
-#define FORWARDED_PATIENCE_NS (2 * NSEC_PER_SEC)
 
 /* Attempts to open a file that is replaced between looking it up and opening it. */
 #define MAX_OPEN_ATTEMPTS 3
@@ -282,43 +278,6 @@ static int deliver(struct delivery *delivery, struct http_response *response)
 	return 1;
 }
 
-/* Only max_upstream_waits workers of the lane may wait for other servers; the others continue to
- * serve stored files. */
-static bool may_wait(struct api_context *context)
-{
-	return try_take(&context->n_upstream_waits, context->max_upstream_waits);
-}
-
-enum upstream_help {
-	UPSTREAM_NONE,     /* no upstream server was asked */
-	UPSTREAM_ANSWERED, /* a file may have been fetched: look it up again */
-	UPSTREAM_CROWDED,  /* the file is being fetched, and too many requests wait */
-};
-
-static enum upstream_help ask_upstream(struct api_context *context,
-				       const struct http_request *request,
-				       const struct debuginfo_key *key)
-{
-	const struct debuginfo_hops hops = {
-		.via = http_request_header(request, "Via"),
-		.forwarded_for = http_request_header(request, "X-Forwarded-For"),
-	};
-	uint64_t patience_ns = context->upstream_wait_ns;
-
-	if (!context->upstream ||
-	    debuginfo_upstream_want(context->upstream, key, &hops) != UPSTREAM_IS_ASKED)
-		return UPSTREAM_NONE;
-	if (hops.forwarded_for)
-		patience_ns = MIN(patience_ns, FORWARDED_PATIENCE_NS);
-	if (patience_ns == 0)
-		return UPSTREAM_NONE;
-	if (!may_wait(context))
-		return UPSTREAM_CROWDED;
-	debuginfo_upstream_wait(context->upstream, key, patience_ns);
-	give_back(&context->n_upstream_waits);
-	return UPSTREAM_ANSWERED;
-}
-
 static int deliver_latest(struct delivery *delivery, struct http_response *response)
 {
 	int r = -EAGAIN;
@@ -351,7 +310,7 @@ static void serve(struct api_context *context, const struct http_request *reques
 
 	r = deliver_latest(&delivery, response);
 	if (r == 0)
-		help = ask_upstream(context, request, key);
+		help = upstream_help_ask(context, request, key);
 	if (help == UPSTREAM_ANSWERED)
 		r = deliver_latest(&delivery, response);
 	if (r == -EBUSY || r == -EAGAIN)
@@ -455,7 +414,7 @@ static int serve_section(struct api_context *context, const struct http_request 
 
 	r = find_section_file(context, id, &entry);
 	if (r == 0)
-		*ret_help = ask_upstream(context, request, &key);
+		*ret_help = upstream_help_ask(context, request, &key);
 	if (*ret_help == UPSTREAM_ANSWERED)
 		r = find_section_file(context, id, &entry);
 	if (r > 0)

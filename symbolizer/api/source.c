@@ -62,8 +62,8 @@ static void begin_file(struct json_writer *json, const struct source_line *line)
 {
 	char build_id[EXECUTABLE_ID_TEXT_SIZE] = "";
 
-	if (line->executable)
-		executable_id_format(&line->executable->identity, build_id);
+	if (line->executable.kind != EXECUTABLE_ID_NONE)
+		executable_id_format(&line->executable, build_id);
 	json_object_begin(json);
 	json_key_text(json, "file", line->file);
 	json_key_text(json, "function", line->function);

@@ -227,6 +227,21 @@ int debuginfo_open_frames(struct debuginfo_store *store, const struct debuginfo_
 int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
 			   const char *name, int *ret_fd, struct debuginfo_range *ret_range);
 
+/* A piece of machine code. The caller sets all fields but the last. */
+struct debuginfo_code {
+	uint64_t elf_addr;
+	size_t size;
+	uint8_t *bytes; /* room for @size bytes */
+	size_t n_bytes; /* that were read; fewer than @size: the file does not have the others */
+};
+
+/*
+ * Reads machine code of the executable. Returns 1, and sets *ret_machine (EM_...), or 0 if no file
+ * with code is stored. -EBADMSG: the headers of the file are damaged.
+ */
+int debuginfo_read_code(struct debuginfo_store *store, const struct executable_id *id,
+			struct debuginfo_code *pieces, size_t count, uint16_t *ret_machine);
+
 /* Lists all ELF files, and for each identity one entry that sums its source files. */
 int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 		   struct debuginfo_entry **ret_entries, size_t *ret_count);

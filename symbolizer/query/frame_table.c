@@ -207,23 +207,27 @@ static int compare_lookups(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
+bool frame_code_address(const struct frame *frame, const struct store_executable *executable,
+			uint64_t *ret_address, bool *ret_from_text)
+{
+	*ret_address = frame->stored.address;
+	*ret_from_text =
+		frame->stored.kind == FRAME_KERNEL && executable->role != ROLE_KERNEL_MODULE;
+	return frame->stored.kind != FRAME_NATIVE_FILE_OFFSET ||
+	       load_segments_offset_to_vaddr(executable->segments, executable->n_segments,
+					     frame->stored.address, ret_address) > 0;
+}
+
 static int list_lookups(const struct frame_table *table, struct lookup_vec *lookups)
 {
 	for (size_t i = 0; i < table->n_frames; i++) {
 		const struct frame *frame = &table->frames[i];
-		const struct store_executable *executable;
 		struct lookup lookup = { .executable = frame->executable, .frame = (uint32_t)i };
 		int r;
 
-		if (frame->executable == FRAME_NO_EXECUTABLE)
-			continue;
-		executable = &table->executables[frame->executable];
-		lookup.address = frame->stored.address;
-		lookup.from_text = frame->stored.kind == FRAME_KERNEL &&
-				   executable->role != ROLE_KERNEL_MODULE;
-		if (frame->stored.kind == FRAME_NATIVE_FILE_OFFSET &&
-		    load_segments_offset_to_vaddr(executable->segments, executable->n_segments,
-						  frame->stored.address, &lookup.address) <= 0)
+		if (frame->executable == FRAME_NO_EXECUTABLE ||
+		    !frame_code_address(frame, &table->executables[frame->executable],
+					&lookup.address, &lookup.from_text))
 			continue;
 		r = vec_push(lookups, lookup);
 		if (r < 0)

@@ -89,6 +89,14 @@ void frame_table_release(struct frame_table *table);
 int frame_table_add(struct frame_table *table, const struct store_frame *frame,
 		    uint32_t *ret_index);
 
+/*
+ * The address by which the code of a frame is found in @executable, its executable: the ELF
+ * address, or, if *ret_from_text, that relative to the symbol _text of the kernel image. False: no
+ * segment has the file offset that the agent sent.
+ */
+bool frame_code_address(const struct frame *frame, const struct store_executable *executable,
+			uint64_t *ret_address, bool *ret_from_text);
+
 struct frame_names {
 	struct store_view *view;
 	struct resolver *resolver;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/query/source_lines.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
 #include "common/hash_table.h"
 #include "common/vec.h"
+#include "symbolizer/query/function_match.h"
 
 VEC_DEFINE(source_line_vec, struct source_line);
 VEC_DEFINE(stack_number_vec, uint64_t);
@@ -19,58 +19,28 @@ struct line_key {
 	uint32_t padding;
 };
 
-enum match { MATCH_UNKNOWN, MATCH_NO, MATCH_YES };
-
 struct source_lines {
-	char *function; /* without prefix and suffix */
+	struct function_match match;
 	struct arena *arena;
 	struct hash_table *index; /* struct line_key -> u32, index of lines */
 	struct source_line_vec lines;
 	struct stack_number_vec last_stack; /* of each line: the stack that was added last */
-	uint8_t *matches; /* [n_matches] enum match, by index in the functions of the frame table */
-	size_t n_matches;
 	uint64_t seed;
 	uint64_t n_stacks, self, total;
 };
 
-/* Returns the length of @name without a suffix like " (app.py:12)". */
-static size_t length_without_line(const char *name)
-{
-	size_t length = strlen(name), i = length;
-	const char *open;
-
-	if (length == 0 || name[--i] != ')')
-		return length;
-	while (i > 0 && isdigit((unsigned char)name[i - 1]))
-		i--;
-	if (i == 0 || i == length - 1 || name[i - 1] != ':')
-		return length;
-	open = memrchr(name, '(', i);
-	return open && open > name && open[-1] == ' ' ? (size_t)(open - 1 - name) : length;
-}
-
-/* Labels begin with "[l] " and the like: one letter. */
-static const char *without_prefix(const char *name)
-{
-	const bool has_prefix = name[0] == '[' && name[1] != '\0' && name[2] == ']' &&
-				name[3] == ' ' && name[4] != '\0';
-
-	return has_prefix ? name + 4 : name;
-}
-
 int source_lines_new(const char *function, struct arena *arena, struct source_lines **ret_lines)
 {
 	scoped(source_lines_freep) struct source_lines *lines = calloc(1, sizeof(*lines));
-	const char *name = without_prefix(function);
 	int r;
 
 	if (!lines)
 		return -ENOMEM;
 	lines->arena = arena;
 	lines->seed = hash_seed();
-	lines->function = strndup(name, length_without_line(name));
-	if (!lines->function)
-		return -ENOMEM;
+	r = function_match_init(&lines->match, function);
+	if (r < 0)
+		return r;
 	r = hash_table_new(sizeof(struct line_key), sizeof(uint32_t), SOURCE_LINES_MAX,
 			   &lines->index);
 	if (r < 0)
@@ -83,33 +53,12 @@ struct source_lines *source_lines_free(struct source_lines *lines)
 {
 	if (!lines)
 		return NULL;
-	free(lines->function);
+	function_match_release(&lines->match);
 	(void)hash_table_free(lines->index);
 	vec_release(&lines->lines);
 	vec_release(&lines->last_stack);
-	free(lines->matches);
 	free(lines);
 	return NULL;
-}
-
-static bool is_name(const struct source_lines *lines, const struct frame_function *function)
-{
-	return (function->name && strcmp(function->name, lines->function) == 0) ||
-	       (function->linkage_name && strcmp(function->linkage_name, lines->function) == 0);
-}
-
-/* Each function of the frame table is compared once. */
-static bool is_function(struct source_lines *lines, const struct resolved_frame *frame,
-			const struct frame_function *function)
-{
-	uint8_t *match;
-
-	if (frame->function >= lines->n_matches)
-		return is_name(lines, function);
-	match = &lines->matches[frame->function];
-	if (*match == MATCH_UNKNOWN)
-		*match = is_name(lines, function) ? MATCH_YES : MATCH_NO;
-	return *match == MATCH_YES;
 }
 
 static uint64_t hash_of_text(const struct source_lines *lines, const char *text)
@@ -124,6 +73,7 @@ static int find_line(struct source_lines *lines, const struct resolved_stacks *s
 {
 	const char *file = function->file ? function->file : "";
 	const char *name = function->name ? function->name : "";
+	const struct store_executable *executable = resolved_executable(stacks, frame);
 	const struct line_key key = { .file_hash = hash_of_text(lines, file),
 				      .function_hash = hash_of_text(lines, name),
 				      .line = function->line };
@@ -139,8 +89,9 @@ static int find_line(struct source_lines *lines, const struct resolved_stacks *s
 			.file = arena_copy_text(lines->arena, file, strlen(file)),
 			.function = arena_copy_text(lines->arena, name, strlen(name)),
 			.line = function->line,
-			.executable = resolved_executable(stacks, frame),
 		};
+		if (executable)
+			added.executable = executable->identity;
 		if (!added.file || !added.function)
 			return -ENOMEM;
 		r = vec_push(&lines->lines, added);
@@ -167,19 +118,12 @@ static void add_value(struct source_lines *lines, uint32_t index, uint32_t depth
 	}
 }
 
-static int make_matches(struct source_lines *lines, const struct resolved_stacks *stacks)
-{
-	lines->n_matches = stacks->frames.functions.count;
-	lines->matches = calloc(MAX(lines->n_matches, (size_t)1), sizeof(*lines->matches));
-	return lines->matches ? 0 : -ENOMEM;
-}
-
 static int visit(void *arg, const struct resolved_stacks *stacks,
 		 const struct resolved_stack *stack)
 {
 	struct source_lines *lines = arg;
 	bool is_counted = false;
-	int r = lines->matches ? 0 : make_matches(lines, stacks);
+	int r = function_match_begin(&lines->match, stacks);
 
 	lines->n_stacks++;
 	for (uint32_t i = 0; i < stack->n_frames && r == 0; i++) {
@@ -187,7 +131,7 @@ static int visit(void *arg, const struct resolved_stacks *stacks,
 		const struct frame_function *function = resolved_function(stacks, frame);
 		uint32_t index;
 
-		if (!function || !is_function(lines, frame, function))
+		if (!function_match_is(&lines->match, stacks, frame))
 			continue;
 		r = find_line(lines, stacks, frame, function, &index);
 		if (r < 0)

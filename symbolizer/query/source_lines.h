@@ -13,11 +13,11 @@
 #include "symbolizer/query/resolved_stacks.h"
 
 struct source_line {
-	const char *file;     /* "": not known */
-	const char *function; /* its name, without parts that were added to labels */
-	uint32_t line;        /* 0: not known */
-	uint64_t self, total; /* not rounded */
-	const struct store_executable *executable; /* of the first frame; NULL: code object */
+	const char *file;                /* "": not known */
+	const char *function;            /* its name, without parts that were added to labels */
+	uint32_t line;                   /* 0: not known */
+	uint64_t self, total;            /* not rounded */
+	struct executable_id executable; /* of the first frame; EXECUTABLE_ID_NONE: code object */
 };
 
 struct source_lines;

@@ -232,6 +232,7 @@ static int batch_name(const struct resolve_batch *batch, const struct table_loan
 {
 	const enum resolve_status reason = reason_of(loan);
 	uint32_t previous = SYMBOL_NO_LOCATION;
+	struct symbol_range nameless;
 	struct symbol symbol = { .status = reason,
 				 .place = RESOLVE_NO_PLACE,
 				 .start = RESOLVE_NO_START };
@@ -251,9 +252,9 @@ static int batch_name(const struct resolve_batch *batch, const struct table_loan
 						: reason;
 		}
 		symbol.start = RESOLVE_NO_START;
-		if (symbol.status != RESOLVED)
-			(void)symbol_file_nameless_start(loan->file, batch->elf_addrs[i],
-							 &symbol.start);
+		if (symbol.status != RESOLVED &&
+		    symbol_file_nameless(loan->file, batch->elf_addrs[i], &nameless) > 0)
+			symbol.start = nameless.start;
 		ret_symbols[batch->items[i].index] = symbol;
 	}
 	return 0;
@@ -344,6 +345,73 @@ int resolver_resolve(struct resolver *resolver, const struct resolve_request *re
 	if (r == 0)
 		*ret_answer = answer;
 	return r;
+}
+
+/* ---- code --------------------------------------------------------------------------------------
+ */
+
+/* Finds the code around an address of the request. Returns 1, or 0 if it is not in the function. */
+static int code_around(const struct symbol_file *file, const struct resolve_code_request *request,
+		       uint64_t elf_addr, struct code_block *ret_block)
+{
+	struct symbol_range range;
+	int r;
+
+	r = request->function ? symbol_file_code_around(file, elf_addr, request->function, &range)
+			      : symbol_file_nameless(file, elf_addr, &range);
+	if (r > 0)
+		*ret_block = (struct code_block){ .elf_addr = range.start,
+						  .size = range.end - range.start };
+	return r;
+}
+
+static int find_code(const struct symbol_file *file, const struct resolve_code_request *request,
+		     struct arena *arena, struct resolve_code_answer *answer)
+{
+	uint64_t end = 0;
+
+	answer->base = request->kernel_image ? symbol_file_info(file)->text : 0;
+	answer->blocks = arena_alloc_array(arena, request->count + 1, sizeof(*answer->blocks));
+	if (!answer->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->count; i++) {
+		const uint64_t elf_addr = answer->base + request->addresses[i];
+		struct code_block *block = &answer->blocks[answer->n_blocks];
+
+		if (elf_addr < end || code_around(file, request, elf_addr, block) == 0)
+			continue;
+		end = block->elf_addr + block->size;
+		answer->n_blocks++;
+	}
+	return 0;
+}
+
+int resolver_find_code(struct resolver *resolver, const struct resolve_code_request *request,
+		       struct arena *arena, struct resolve_code_answer *ret_answer)
+{
+	struct resolve_code_answer answer = {};
+	struct table_loan loan = {};
+	int r;
+
+	if (request->id->kind == EXECUTABLE_ID_NONE) {
+		*ret_answer = answer;
+		return 0;
+	}
+	r = symbol_cache_borrow(resolver->tables, request->id, 0, &loan);
+	if (r < 0)
+		return r;
+	if (loan.file)
+		r = find_code(loan.file, request, arena, &answer);
+	symbol_cache_give_back(resolver->tables, &loan);
+	if (r == 0)
+		*ret_answer = answer;
+	return r;
+}
+
+int resolver_decode_code(struct resolver *resolver, const struct executable_id *id,
+			 struct code_job *job, struct arena *arena)
+{
+	return code_decoder_run(resolver->tables, id, job, arena);
 }
 
 int resolver_status(struct resolver *resolver, const struct executable_id *id,

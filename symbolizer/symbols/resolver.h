@@ -8,6 +8,7 @@
  */
 
 #include "common/arena.h"
+#include "symbolizer/symbols/cache/code_decoder.h"
 #include "symbolizer/symbols/cache/symbol_cache.h"
 
 struct resolver;
@@ -97,6 +98,36 @@ struct resolve_answer {
 /* Returns 0 or -ENOMEM. */
 int resolver_resolve(struct resolver *resolver, const struct resolve_request *request,
 		     struct arena *arena, struct resolve_answer *ret_answer);
+
+/* Selects code of a function in one executable. */
+struct resolve_code_request {
+	const struct executable_id *id;
+	bool kernel_image;         /* addresses are relative to the symbol _text */
+	const char *function;      /* display or linkage name; NULL: functions without a name */
+	const uint64_t *addresses; /* [count], rising: the code around each of them */
+	size_t count;
+};
+
+/*
+ *   blocks[n_blocks]  rising, without overlap and without bytes
+ */
+struct resolve_code_answer {
+	uint64_t base; /* add it to the addresses of the request to get ELF addresses */
+	struct code_block *blocks;
+	size_t n_blocks;
+};
+
+/*
+ * Finds the contiguous code of the function around each address. There are no blocks if the table
+ * is missing, is being compiled, or has no such function there. Does not wait. Returns 0 or
+ * -ENOMEM.
+ */
+int resolver_find_code(struct resolver *resolver, const struct resolve_code_request *request,
+		       struct arena *arena, struct resolve_code_answer *ret_answer);
+
+/* code_decoder_run(). */
+int resolver_decode_code(struct resolver *resolver, const struct executable_id *id,
+			 struct code_job *job, struct arena *arena);
 
 /* Reads the state of the table of @id. Starts compiling the table if that was not attempted yet. */
 int resolver_status(struct resolver *resolver, const struct executable_id *id,

@@ -169,17 +169,26 @@ export async function fetchProfile(selection, signal) {
 	};
 }
 
-/* Returns the answer of GET /v1/source: the lines of a function, by its label. */
-export async function fetchSource(selection, label, signal) {
+function functionQuery(selection, label) {
 	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,
 		until: selection.until + 1, function: label });
 
 	if (selection.filter)
 		query.set("filter", selection.filter);
-	return (await request(`v1/source?${query}`, { signal })).json();
+	return query;
 }
 
-/* Returns the text of a file of that answer; null if it was not uploaded. */
+/* Returns the answer of GET /v1/source: the lines of a function, by its label. */
+export async function fetchSource(selection, label, signal) {
+	return (await request(`v1/source?${functionQuery(selection, label)}`, { signal })).json();
+}
+
+/* Returns the answer of GET /v1/disassembly: the instructions of a function, by its label. */
+export async function fetchDisassembly(selection, label, signal) {
+	return (await request(`v1/disassembly?${functionQuery(selection, label)}`, { signal })).json();
+}
+
+/* Returns the text of a source file; null if it was not uploaded. */
 export async function fetchSourceText({ file, build_id }, signal) {
 	if (!build_id || !file.startsWith("/"))
 		return null;

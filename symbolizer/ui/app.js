@@ -57,7 +57,8 @@ function makeViews(page) {
 		(name) => chooseService(page, name), () => rankForPicker(page));
 	const trouble = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
 
-	const lines = new LinesDialog({ dialog: $("lines"), title: $("lines-title"), sums: $("lines-sums"), files: $("lines-files"), close: $("lines-close") });
+	const lines = new LinesDialog({ dialog: $("lines"), title: $("lines-title"), sums: $("lines-sums"), files: $("lines-files"),
+		source: $("lines-source"), instructions: $("lines-instructions"), close: $("lines-close") });
 
 	return { flame, table, picker, trouble, lines };
 }
@@ -334,7 +335,7 @@ function showSelected(page, node) {
 	$("frame-text").textContent = sentence + (why ? `, unresolved: ${why}` : "");
 	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []),
 		...sideButtons(tree, node, (changes) => select(page, changes)),
-		...linesButtons(tree, node, (label) => page.lines.show(page.profile.selection, label)));
+		...linesButtons(tree, node, (label, view) => page.lines.show(page.profile.selection, label, view)));
 }
 
 function showMatches(page) {

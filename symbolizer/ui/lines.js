@@ -1,56 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The source lines of a function with their values (GET /v1/source), in a dialog. */
+/* The source lines of a function with their values (GET /v1/source) in a dialog, which can show its instructions too. */
 
 import { fetchSource, fetchSourceText } from "./api.js";
 import { labelOf, typeOf } from "./columns.js";
 import { actionButton, element } from "./element.js";
 import { formatValue } from "./format.js";
+import { instructionElements, loadInstructions, sumsText } from "./instructions.js";
 
 /* Lines without a value that are shown before and after those with one. */
 const CONTEXT_LINES = 3;
 
-/* Returns the button for a frame: a function with a name, of a server that can be asked. */
+/*
+ * Returns the button for a frame, of a server that can be asked: the source lines of a function with a name, or the
+ * instructions of one of which only the address is known ("libz.so.1+0x5e20").
+ */
 export function linesButtons(tree, node, show) {
-	if (node === 0 || "PTH?".includes(typeOf(tree, node)) || document.body.classList.contains("offline"))
+	const label = labelOf(tree, node);
+	const type = typeOf(tree, node);
+
+	if (node === 0 || "PTH".includes(type) || document.body.classList.contains("offline"))
 		return [];
-	return [actionButton("lines", "Lines", () => show(labelOf(tree, node)))];
+	if (type !== "?")
+		return [actionButton("lines", "Lines", () => show(label, "source"))];
+	return /\+0x[0-9a-f]+$/.test(label) ? [actionButton("lines", "Instructions", () => show(label, "instructions"))] : [];
 }
 
 export class LinesDialog {
-	/* @parts: {dialog, title, sums, files, close} */
+	/* @parts: {dialog, title, sums, files, source, instructions, close} */
 	constructor(parts) {
 		this.parts = parts;
 		this.abort = null;
+		for (const view of ["source", "instructions"])
+			parts[view].addEventListener("click", () => this.show(this.selection, this.label, view));
 		parts.close.addEventListener("click", () => parts.dialog.close());
 		parts.dialog.addEventListener("close", () => this.abort?.abort());
 	}
 
-	/* Shows the lines of the function with this label in the selection. */
-	async show(selection, label) {
+	/* Shows the function with this label in the selection. @view: "source" or "instructions" */
+	async show(selection, label, view) {
 		const { dialog, title, sums, files } = this.parts;
 
 		this.abort?.abort();
 		this.abort = new AbortController();
 		const { signal } = this.abort;
 
+		Object.assign(this, { selection, label });
+		for (const name of ["source", "instructions"])
+			this.parts[name].setAttribute("aria-pressed", String(name === view));
 		title.textContent = label;
 		sums.textContent = "Loading…";
 		files.replaceChildren();
 		if (!dialog.open)
 			dialog.showModal();
 		try {
-			const answer = await fetchSource(selection, label, signal);
-			const texts = await Promise.all(answer.files.map((file) => fetchSourceText(file, signal)));
+			const shown = view === "source" ? await loadLines(selection, label, signal) : await loadCode(selection, label, signal);
 
-			sums.textContent = `${formatValue(selection.event, answer.self_value)} in its own code, ` +
-				`${formatValue(selection.event, answer.total_value)} with the functions that it calls`;
-			files.replaceChildren(...answer.files.flatMap((file, i) => fileContent(file, texts[i], selection.event, answer.total_value)));
+			sums.textContent = shown.sums;
+			files.replaceChildren(...shown.content);
 		} catch (error) {
 			if (!signal.aborted)
 				sums.textContent = error.message;
 		}
 	}
+}
+
+/* Both return {sums: text, content: elements}. */
+async function loadLines(selection, label, signal) {
+	const answer = await fetchSource(selection, label, signal);
+	const texts = await Promise.all(answer.files.map((file) => fetchSourceText(file, signal)));
+
+	return { sums: sumsText(answer, selection.event),
+		content: answer.files.flatMap((file, i) => fileContent(file, texts[i], selection.event, answer.total_value)) };
+}
+
+async function loadCode(selection, label, signal) {
+	const loaded = await loadInstructions(selection, label, signal);
+
+	return { sums: sumsText(loaded.answer, selection.event), content: instructionElements(loaded, selection.event) };
 }
 
 function fileContent(file, text, event, whole) {

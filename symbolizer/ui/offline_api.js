@@ -73,6 +73,10 @@ export async function fetchSource() {
 	throw new ApiError(404, "This file has no source lines.");
 }
 
+export async function fetchDisassembly() {
+	throw new ApiError(404, "This file has no machine code.");
+}
+
 export async function fetchSourceText() {
 	return null;
 }

@@ -34,6 +34,7 @@ GET    /v1/flame                   read
 GET    /v1/top                     read
 GET    /v1/export                  read
 GET    /v1/source                  read
+GET    /v1/disassembly             read
 GET    /v1/diff                    read
 GET    /v1/regressions             read
 GET    /v1/unresolved              read

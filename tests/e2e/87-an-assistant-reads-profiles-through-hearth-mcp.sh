@@ -45,9 +45,11 @@ call() {
 	call 10 delete '{"service": "go"}'
 	echo 'not JSON'
 	call 12 flame '{"service": "go", "callers_of": "main.spin"}'
+	call 13 source '{"service": "go", "function": "main.spin"}'
+	call 14 disassembly '{"service": "go", "function": "main.spin", "rows": 5}'
 	call 11 processes '{"service": "--help"}'
 } | timeout 120 "$hearth" mcp >"$work/answers" 2>"$work/mcp.log" || fail "hearth mcp failed: $(cat "$work/mcp.log")"
-expect_equal "answers" "$(wc -l <"$work/answers")" 14
+expect_equal "answers" "$(wc -l <"$work/answers")" 16
 
 # answer ID FILTER: prints a part of an answer.
 answer() { jq -r --argjson id "$1" "select(.id == \$id) | $2" "$work/answers"; }
@@ -67,7 +69,7 @@ same() {
 }
 
 expect_equal "version" "$(answer 0 .result.protocolVersion)" 2025-06-18
-expect_equal "tools" "$(answer 1 '[.result.tools[].name] | join(" ")')" "services hosts processes top flame diff why_unresolved"
+expect_equal "tools" "$(answer 1 '[.result.tools[].name] | join(" ")')" "services hosts processes top flame source disassembly diff why_unresolved"
 same 2 services
 same 3 top --service go --rows 5
 grep -F main.spin "$work/text" >/dev/null || fail "the busiest function is missing: $(cat "$work/text")"
@@ -76,6 +78,12 @@ same 5 diff --service go --base-filter "request = 'checkout'"
 same 12 flame --service go --callers-of main.spin --rows 60
 grep -E "main.spin > main.inner" "$work/text" >/dev/null || fail "the caller is not below the function: $(cat "$work/text")"
 same 6 why --rows 20
+same 13 source --service go main.spin
+grep -F "main.spin, " "$work/text" >/dev/null || fail "the lines of the function are missing: $(cat "$work/text")"
+# The stored profile names its functions itself, so that the server does not look for their code.
+expect_equal "code that is not known is no error" "$(answer 14 .result.isError)" false
+answer 14 '.result.content[0].text' >"$work/text"
+grep -F "no machine code" "$work/text" >/dev/null || fail "the answer does not say why: $(cat "$work/text")"
 expect_equal "no data is no error" "$(answer 7 .result.isError)" false
 answer 7 '.result.content[0].text' | grep -F "no such service" >/dev/null || fail "the answer does not name the service"
 expect_equal "a wrong filter is an error" "$(answer 8 .result.isError)" true

@@ -7,7 +7,7 @@
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
-need_tools clang curl go jq llvm-profdata python3 readelf
+need_tools clang curl go jq llvm-profdata objdump python3 readelf
 
 start_server
 # Then the shares have a standard deviation of less than two points within three seconds.
@@ -175,6 +175,13 @@ grep -q "there are pprof, folded" "$work/err" || fail "the formats are not liste
 ended 2 exported
 ended 1 exported --format csv -o "$work/none/a.csv"
 
+# ---- /v1/disassembly: agents upload no code, so that only addresses have values
+request GET "/v1/disassembly?service=exported&since=$from&until=$((to + 1))&function=work_a"
+expect_equal "code of work_a without the executable" "$status $(jq -r '.files[] | .code, (.instructions | all(has("bytes") | not))' "$work/body" |
+	tr '\n' ' ')" "200 no_file true "
+jq -r '.files[].message' "$work/body" | grep -q "hearth upload" || fail "the remedy is missing: $(cat "$work/body")"
+cp "$work/body" "$work/addresses"
+
 # ---- autofdo: the agent has uploaded symbols; lines need the sections of DWARF
 request PUT "/v1/debuginfo/$build_id" -T "$work/exported"
 expect_equal "status of the upload" "$status" 200
@@ -213,6 +220,50 @@ status=0
 "$hearth" source exported no_such_function --server "$server_url" --since "$from" --until "$to" 2>"$work/err" || status=$?
 expect_equal "status of hearth source for an unknown function" "$status" 3
 grep -q "no stack of the selection has 'no_such_function'" "$work/err" || fail "the reason is missing: $(cat "$work/err")"
+
+# ---- /v1/disassembly: instructions are those of objdump, and have the values that Go's tool finds at the addresses
+pprof -raw -unit=ns >"$work/pprof.raw"
+objdump -d -M intel --no-show-raw-insn "$work/exported" | sed -nE \
+	-e 's/^[0-9a-f]+ <(.*)>:/> \1/p' -e 's/^ *([0-9a-f]+):[[:space:]]+((data16|cs) )*([a-z0-9]+).*/0x\1 \4/p' >"$work/objdump"
+# instructions_of NAME PARAMETERS: asks for a function, writes $work/body and $work/instructions, and checks the sum.
+instructions_of() {
+	request GET "/v1/disassembly?service=exported&since=$from&until=$((to + 1))&function=$1${2:-}"
+	expect_equal "status of the instructions of $1" "$status $(jq -r '.files[].code' "$work/body")" "200 decoded"
+	cp "$work/body" "$work/instructions.json"
+	jq -r '.files[].instructions[] | "\(.address) \(.mnemonic)"' "$work/body" >"$work/instructions"
+	jq -e '([.files[].instructions[].self_value // 0] | add) == .self_value + .inlined_value' "$work/body" >/dev/null ||
+		fail "the self values of $1 do not add up: $(cat "$work/body")"
+	request GET "/v1/source?service=exported&since=$from&until=$((to + 1))&function=$1${2:-}"
+	expect_equal "self of $1 in its lines" "$(jq .self_value "$work/body")" "$(jq .self_value "$work/instructions.json")"
+}
+for name in work_a work_round; do
+	instructions_of $name '&inlines=0'
+	# objdump goes on until the next symbol, over the padding after the function.
+	awk -v name=$name '$1 == ">" { inside = $2 == name; next } inside' "$work/objdump" | tac |
+		awk '$2 != "nop" { code = 1 } code' | tac >"$work/instructions.objdump"
+	expect_at_least "instructions of $name" "$(wc -l <"$work/instructions.objdump")" 5
+	diff "$work/instructions" "$work/instructions.objdump" || fail "the instructions of $name are not those of objdump"
+	expect_equal "inlined into $name" "$(jq .inlined_value "$work/instructions.json")" 0
+	request GET "/v1/top?service=exported&since=$from&until=$((to + 1))&inlines=0"
+	# /v1/top rounds the value of each node, of which there are fewer than 20.
+	expect_near "self of $name in its instructions" "$(jq .self_value "$work/instructions.json")" \
+		"$(jq --arg name $name '[.functions[] | select(.function == $name).self_value] | add' "$work/body")" 20
+done
+# spin is inlined everywhere: its instructions are parts of other functions.
+instructions_of spin
+expect_at_least "instructions of spin" "$(wc -l <"$work/instructions")" 3
+grep -vxFf "$work/objdump" "$work/instructions" && fail "these instructions of spin are not those of objdump"
+# Without the code, the address of a caller is that of the last byte of its call, as in pprof.
+python3 -B "$(dirname "$0")/pprof_addresses.py" "$work/pprof.raw" work_a | sort >"$work/values.pprof"
+expect_at_least "addresses of work_a in pprof" "$(wc -l <"$work/values.pprof")" 1
+jq -r '.files[].instructions[] | select(.total_value) | "\(.address) \(.self_value) \(.total_value)"' "$work/addresses" | sort >"$work/values"
+join -a 1 -a 2 "$work/values" "$work/values.pprof" | awk 'NF != 5 || ($2 - $4) ^ 2 > 1 || ($3 - $5) ^ 2 > 1' >"$work/values.differ"
+[ ! -s "$work/values.differ" ] || fail "values of work_a differ: $(cat "$work/values.differ")"
+"$hearth" disassembly exported spin --server "$server_url" --since "$from" --until "$to" --width 100 >"$work/code.txt"
+grep -qE '^ *[0-9.]+ % +[0-9.]+ m?s +[0-9.]+ m?s  0x[0-9a-f]+:  [a-z]+ ' "$work/code.txt" || fail "hearth disassembly: $(cat "$work/code.txt")"
+grep -q '^ \+spin.h:[0-9]\+  .*seed' "$work/code.txt" || fail "hearth disassembly shows no source line: $(cat "$work/code.txt")"
+"$hearth" disassembly exported spin --all --json --server "$server_url" --since "$from" --until "$to" | jq -e '.files[0].code == "decoded"' \
+	>/dev/null || fail "hearth disassembly --json failed"
 
 # LLVM's tool reads the same totals, and clang compiles the program with the profile.
 llvm-profdata show --sample "$work/autofdo" >"$work/profdata" 2>&1 || fail "llvm-profdata: $(cat "$work/profdata")"

@@ -12,14 +12,13 @@ static void read_all(const struct symbol_file *file)
 	size_t lengths = 0;
 
 	for (uint32_t i = 0; i < info->n_ranges; i++) {
-		struct symbol_range range;
+		struct symbol_range range, around;
 		uint32_t location;
-		uint64_t start;
 		unsigned int depth = 0;
 
 		symbol_file_range(file, i, &range);
-		assert(symbol_file_nameless_start(file, range.end, &start) == 0 ||
-		       start <= range.end);
+		assert(symbol_file_nameless(file, range.end, &around) == 0 ||
+		       (around.start <= range.end && range.end < around.end));
 		symbol_file_find(file, &range.start, 1, &location);
 		while (location != SYMBOL_NO_LOCATION) {
 			struct symbol_frame frame;
@@ -27,6 +26,10 @@ static void read_all(const struct symbol_file *file)
 			location = symbol_file_frame(file, location, &frame);
 			assert(++depth <= SYMBOL_CHAIN_MAX);
 			lengths += frame.function ? strlen(frame.function) : 0;
+			assert(!frame.function ||
+			       (symbol_file_code_around(file, range.start, frame.function,
+							&around) == 1 &&
+				around.start <= range.start && range.start < around.end));
 			lengths += frame.linkage_name ? strlen(frame.linkage_name) : 0;
 			lengths += frame.path ? strlen(frame.path) : 0;
 		}

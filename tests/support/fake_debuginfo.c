@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/elf/elf_code.h"
+#include "common/file.h"
+
 void fake_debuginfo_init(struct debuginfo_store *store)
 {
 	*store = (struct debuginfo_store){ .generation = 1 };
@@ -185,6 +188,29 @@ static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *
 	fd = open(kind == DEBUGINFO_KIND_SPLIT ? file->split_path : file->path,
 		  O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int debuginfo_read_code(struct debuginfo_store *store, const struct executable_id *id,
+			struct debuginfo_code *pieces, size_t count, uint16_t *ret_machine)
+{
+	const struct debuginfo_key key = { .id = *id,
+					   .kind = DEBUGINFO_KIND_EXECUTABLE,
+					   .path = "" };
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct debuginfo_entry entry;
+	scoped_fd int fd = -1;
+	int r = debuginfo_open_kind(store, &key, &fd, &entry);
+
+	if (r > 0 && (r = elf_file_open(fd, &elf)) == 0)
+		*ret_machine = elf->machine;
+	for (size_t i = 0; elf && i < count && r == 0; i++) {
+		struct elf_code code = {};
+
+		if (elf_code_find(elf, pieces[i].elf_addr, &code) > 0)
+			pieces[i].n_bytes = MIN(pieces[i].size, (size_t)code.size);
+		r = pread_all(fd, pieces[i].bytes, pieces[i].n_bytes, code.file_offset);
+	}
+	return elf && r == 0 ? 1 : r;
 }
 
 int debuginfo_open_kind(struct debuginfo_store *store, const struct debuginfo_key *key, int *ret_fd,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "symbolizer/cli/client/list_answer.h"
+#include "symbolizer/cli/list/source_line_text.h"
 #include "symbolizer/cli/print/number_format.h"
 #include "symbolizer/cli/print/printable.h"
 
@@ -13,11 +14,6 @@
 
 /* "     line        self       total  " */
 #define FIGURES_COLUMNS 35
-
-/* A longer line of source is cut, also if the terminal is wider. */
-#define MAX_LINE_COLUMNS 500
-
-#define TAB_COLUMNS 4
 
 /* A file of the answer while it is printed. */
 struct printed_file {
@@ -53,30 +49,6 @@ static bool has_line(struct printed_file *file, uint64_t number)
 	return line_text(file, number).data != NULL;
 }
 
-/* Appends a line of source with spaces for tabs. */
-static void append_source(struct printed_file *file, uint64_t number)
-{
-	const struct bytes_view line = line_text(file, number);
-	const size_t columns =
-		(size_t)MIN(MAX(file->options->width - FIGURES_COLUMNS, 20), MAX_LINE_COLUMNS);
-	char text[MAX_LINE_COLUMNS + TAB_COLUMNS + 1];
-	size_t used = 0;
-
-	for (size_t i = 0; i < line.size && used < columns; i++) {
-		if (line.data[i] != '\t') {
-			text[used++] = (char)line.data[i];
-			continue;
-		}
-		do
-			text[used++] = ' ';
-		while (used % TAB_COLUMNS != 0);
-	}
-	while (used > 0 && (text[used - 1] == '\r' || text[used - 1] == ' '))
-		used--;
-	text[MIN(used, columns)] = '\0';
-	(void)printable_append(file->out, text, -1);
-}
-
 static void append_line(struct printed_file *file, uint64_t number, const json_t *row)
 {
 	char self[NUMBER_TEXT_SIZE] = "", total[NUMBER_TEXT_SIZE] = "";
@@ -91,7 +63,8 @@ static void append_line(struct printed_file *file, uint64_t number, const json_t
 		(void)bytes_append_format(file->out, "%9s", "?");
 	(void)bytes_append_format(file->out, "  %10s  %10s  ", self, total);
 	if (number > 0)
-		append_source(file, number);
+		source_line_append(file->out, line_text(file, number),
+				   file->options->width - FIGURES_COLUMNS);
 	(void)bytes_append_byte(file->out, '\n');
 }
 

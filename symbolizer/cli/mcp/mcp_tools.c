@@ -279,11 +279,21 @@ static int check_required(const struct call *call, const json_t *values)
 	return 0;
 }
 
+/* Returns the value of the argument that has no option, or NULL. */
+static const char *bare_value(const struct call *call, const json_t *values)
+{
+	const char *value = NULL;
+
+	for (size_t i = 0; i < PARAMETER_COUNT && !value; i++)
+		if ((call->tool->parameters >> i & 1) && !parameters[i].option[0])
+			value = json_string_value(json_object_get(values, parameters[i].name));
+	return value;
+}
+
 /* Adds the default number of rows, and after all options the argument without one. */
 static int add_rest(const struct call *call, const json_t *values)
 {
-	const char *file =
-		json_string_value(json_object_get(values, parameters[PARAMETER_FILE].name));
+	const char *bare = bare_value(call, values);
 	char rows[16];
 	int r = 0;
 
@@ -291,10 +301,10 @@ static int add_rest(const struct call *call, const json_t *values)
 		(void)snprintf(rows, sizeof(rows), "%u", call->tool->default_rows);
 		r = push_option(call->arguments, "rows", rows);
 	}
-	if (r == 0 && file)
+	if (r == 0 && bare)
 		r = push(call->arguments, "--");
-	if (r == 0 && file)
-		r = push(call->arguments, file);
+	if (r == 0 && bare)
+		r = push(call->arguments, bare);
 	return r < 0 ? r : vec_push(call->arguments, NULL);
 }
 

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "common/file.h"
+#include "symbolizer/symbols/code/code_exchange.h"
 
 /*
  * Limit of the address space, which is larger than the memory used. Compilation needs about 1.5
@@ -57,6 +58,20 @@ struct helper_limits helper_limits_for(uint64_t input_bytes)
 		.written_bytes = WRITTEN_MAX_BYTES,
 		.cpu_s = cpu_s,
 		.wall_s = WALL_PER_CPU_S * cpu_s,
+	};
+}
+
+#define CODE_ADDRESS_SPACE_BYTES GIB
+#define CODE_CPU_S               5
+#define CODE_WALL_S              10
+
+struct helper_limits helper_limits_for_code(void)
+{
+	return (struct helper_limits){
+		.address_space_bytes = CODE_ADDRESS_SPACE_BYTES,
+		.written_bytes = CODE_ANSWER_MAX_BYTES + sizeof(struct table_helper_report),
+		.cpu_s = CODE_CPU_S,
+		.wall_s = CODE_WALL_S,
 	};
 }
 
@@ -186,7 +201,8 @@ static int spawn(const struct helper_job *job, const struct descriptors *descrip
 {
 	char parent[24], inputs[24], address_space[24], written[24], cpu[24];
 	char *arguments[] = { (char *)job->program,
-			      TABLE_HELPER_ARGUMENT,
+			      job->work == HELPER_DECODES_CODE ? CODE_HELPER_ARGUMENT
+							       : TABLE_HELPER_ARGUMENT,
 			      parent,
 			      inputs,
 			      address_space,
@@ -294,7 +310,8 @@ static void set_outcome_of_signal(const struct helper_job *job, int number,
 		set_outcome(result, HELPER_DIED,
 			    "it took more than %" PRIu64 " s of processor time", job->limits.cpu_s);
 	else if (number == SIGXFSZ)
-		set_outcome(result, HELPER_DIED, "the table has more than %" PRIu64 " MiB",
+		set_outcome(result, HELPER_DIED, "the %s has more than %" PRIu64 " MiB",
+			    job->work == HELPER_DECODES_CODE ? "answer" : "table",
 			    job->limits.written_bytes / MIB);
 	else if (number == SIGSYS)
 		set_outcome(result, HELPER_DIED, "it made a forbidden system call (SIGSYS)");

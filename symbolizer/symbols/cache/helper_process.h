@@ -19,8 +19,17 @@ struct helper_limits {
 /* Limits of a helper that reads @input_bytes in total. Real files need several times less. */
 struct helper_limits helper_limits_for(uint64_t input_bytes);
 
+/* Limits of a helper that decodes code. CODE_MAX_BYTES take a quarter of a second. */
+struct helper_limits helper_limits_for_code(void);
+
+enum helper_work {
+	HELPER_COMPILES_TABLE,
+	HELPER_DECODES_CODE, /* the main file is a request of code_exchange.h */
+};
+
 struct helper_job {
 	const char *program;
+	enum helper_work work;
 	struct symbol_compile_input input;
 	struct helper_limits limits;
 	int stop_fd; /* readable: kill the helper and return -ECANCELED */
@@ -29,9 +38,9 @@ struct helper_job {
 #define HELPER_WHY_SIZE 320
 
 enum helper_outcome {
-	HELPER_MADE_TABLE,
-	HELPER_REFUSED, /* the files cannot be compiled; trying again is useless */
-	HELPER_DIED,    /* crashed, killed or reached a limit; another attempt may succeed */
+	HELPER_MADE_TABLE, /* or decoded the code */
+	HELPER_REFUSED,    /* the files cannot be compiled; trying again is useless */
+	HELPER_DIED,       /* crashed, killed or reached a limit; another attempt may succeed */
 };
 
 struct helper_result {
@@ -40,7 +49,7 @@ struct helper_result {
 	char why[HELPER_WHY_SIZE];
 	struct symbol_compile_report report;
 	unsigned int lacks; /* enum sandbox_fence, or-ed: the kernel does not have these */
-	int stored_fd;      /* HELPER_MADE_TABLE: the stored form, from offset 0; else -1 */
+	int stored_fd;      /* HELPER_MADE_TABLE: the result, from offset 0; else -1 */
 	uint64_t stored_bytes;
 };
 

@@ -44,6 +44,7 @@ struct cache_entry {
 struct symbol_cache {
 	struct table_compiler compiler;
 	struct flat_files *files;
+	atomic_uint n_decoders; /* helpers that decode code (code_decoder.c) */
 	uint64_t max_bytes;
 	pthread_mutex_t lock;       /* protects the fields below */
 	pthread_cond_t changed;     /* an entry is no longer busy, or its job is done */

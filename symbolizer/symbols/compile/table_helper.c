@@ -9,10 +9,12 @@
 
 #include "common/file.h"
 #include "common/sandbox.h"
+#include "symbolizer/symbols/code/decode_code.h"
 
 bool table_helper_is_asked(int argc, char **argv)
 {
-	return argc > 1 && strcmp(argv[1], TABLE_HELPER_ARGUMENT) == 0;
+	return argc > 1 && (strcmp(argv[1], TABLE_HELPER_ARGUMENT) == 0 ||
+			    strcmp(argv[1], CODE_HELPER_ARGUMENT) == 0);
 }
 
 static bool read_number(const char *text, uint64_t *ret_number)
@@ -63,10 +65,50 @@ static int enter(const struct work *work)
 	return sandbox_enter(&work->rules);
 }
 
-static int compile(int argc, char **argv)
+static int compile_table(const struct work *work, struct symbol_compile_report *ret_report)
+{
+	const struct symbol_compile_input input = {
+		.main_fd = input_fd(work, TABLE_INPUT_MAIN),
+		.executable_fd = input_fd(work, TABLE_INPUT_EXECUTABLE),
+		.alt_fd = input_fd(work, TABLE_INPUT_ALT),
+		.split_fd = input_fd(work, TABLE_INPUT_SPLIT),
+	};
+
+	return symbol_compile(&input, TABLE_HELPER_OUT_FD, ret_report);
+}
+
+/* The largest request: CODE_MAX_BYTES of code, with the headers. */
+#define REQUEST_MAX_BYTES MIB
+
+static int read_request(int fd, struct bytes *request)
+{
+	const off_t size = lseek(fd, 0, SEEK_END);
+	int r;
+
+	if (size < 0 || size > (off_t)request->ceiling)
+		return -EBADMSG;
+	r = bytes_reserve(request, (size_t)size);
+	if (r == 0)
+		r = pread_all(fd, request->data, (size_t)size, 0);
+	if (r == 0)
+		request->size = (size_t)size;
+	return r;
+}
+
+static int decode(const struct work *work)
+{
+	scoped(bytes_release) struct bytes request = BYTES_INIT(REQUEST_MAX_BYTES);
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(CODE_ANSWER_MAX_BYTES);
+	int r = read_request(input_fd(work, TABLE_INPUT_MAIN), &request);
+
+	if (r == 0)
+		r = decode_code(bytes_view_of(&request), &answer);
+	return r < 0 ? r : write_all(TABLE_HELPER_OUT_FD, answer.data, answer.size);
+}
+
+static int run(int argc, char **argv)
 {
 	struct table_helper_report report = { .magic = TABLE_HELPER_MAGIC };
-	struct symbol_compile_input input;
 	struct work work = {};
 	int r;
 
@@ -77,18 +119,14 @@ static int compile(int argc, char **argv)
 		return EXIT_FAILURE;
 	report.lacks = (uint32_t)r;
 
-	input = (struct symbol_compile_input){
-		.main_fd = input_fd(&work, TABLE_INPUT_MAIN),
-		.executable_fd = input_fd(&work, TABLE_INPUT_EXECUTABLE),
-		.alt_fd = input_fd(&work, TABLE_INPUT_ALT),
-		.split_fd = input_fd(&work, TABLE_INPUT_SPLIT),
-	};
-	report.result = symbol_compile(&input, TABLE_HELPER_OUT_FD, &report.compile);
+	report.result = strcmp(argv[1], CODE_HELPER_ARGUMENT) == 0
+				? decode(&work)
+				: compile_table(&work, &report.compile);
 	r = write_all(TABLE_HELPER_OUT_FD, &report, sizeof(report));
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 _Noreturn void table_helper_run(int argc, char **argv)
 {
-	_exit(compile(argc, argv));
+	_exit(run(argc, argv));
 }

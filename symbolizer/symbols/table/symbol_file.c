@@ -357,11 +357,12 @@ void symbol_file_range(const struct symbol_file *file, uint32_t index,
 	};
 }
 
-int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
-			       uint64_t *ret_start)
+int symbol_file_nameless(const struct symbol_file *file, uint64_t elf_addr,
+			 struct symbol_range *ret_range)
 {
 	const struct symbol_nameless *nameless = file->arrays.nameless;
-	const uint64_t offset = elf_addr - file->header->base;
+	const uint64_t base = file->header->base;
+	const uint64_t offset = elf_addr - base;
 	uint32_t low = 0;
 	uint32_t high = file->header->n_nameless;
 
@@ -375,6 +376,62 @@ int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr
 	}
 	if (low == 0 || offset >= nameless[low - 1].end)
 		return 0;
-	*ret_start = file->header->base + nameless[low - 1].start;
+	*ret_range = (struct symbol_range){
+		.start = base + nameless[low - 1].start,
+		.end = base + nameless[low - 1].end,
+		.location = SYMBOL_NO_LOCATION,
+	};
+	return 1;
+}
+
+/* Returns the function of the chain of @location that has the name, or SYMBOL_NONE. */
+static uint32_t find_function(const struct symbol_arrays *arrays, uint32_t location,
+			      const char *name)
+{
+	while (location != SYMBOL_NO_LOCATION) {
+		const uint32_t function = arrays->locations[location].function;
+
+		if (function != SYMBOL_NONE &&
+		    (strcmp(arrays->texts + arrays->functions[function].display, name) == 0 ||
+		     strcmp(arrays->texts + arrays->functions[function].linkage, name) == 0))
+			return function;
+		location = arrays->locations[location].caller;
+	}
+	return SYMBOL_NONE;
+}
+
+static bool has_function(const struct symbol_arrays *arrays, uint32_t location, uint32_t function)
+{
+	while (location != SYMBOL_NO_LOCATION && arrays->locations[location].function != function)
+		location = arrays->locations[location].caller;
+	return location != SYMBOL_NO_LOCATION;
+}
+
+int symbol_file_code_around(const struct symbol_file *file, uint64_t elf_addr, const char *function,
+			    struct symbol_range *ret_range)
+{
+	const struct symbol_arrays *arrays = &file->arrays;
+	const uint64_t offset = elf_addr - file->header->base;
+	uint32_t first, last, found;
+	struct symbol_range range;
+
+	if (offset > UINT32_MAX || file->header->n_ranges == 0)
+		return 0;
+	first = upper_bound(arrays->starts, 0, file->header->n_ranges, (uint32_t)offset);
+	if (first == 0)
+		return 0;
+	last = --first;
+	found = find_function(arrays, arrays->location_of[first], function);
+	if (found == SYMBOL_NONE)
+		return 0;
+	range.location = arrays->location_of[first];
+	while (first > 0 && has_function(arrays, arrays->location_of[first - 1], found))
+		first--;
+	/* The last range is a gap. */
+	while (has_function(arrays, arrays->location_of[last], found))
+		last++;
+	range.start = file->header->base + arrays->starts[first];
+	range.end = file->header->base + arrays->starts[last];
+	*ret_range = range;
 	return 1;
 }

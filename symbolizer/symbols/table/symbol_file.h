@@ -106,10 +106,18 @@ void symbol_file_range(const struct symbol_file *file, uint32_t index,
 		       struct symbol_range *ret_range);
 
 /*
- * Finds the start of the function around @elf_addr among the functions without a name. Returns 1,
- * or 0 if none of them has the address.
+ * Finds the function around @elf_addr among the functions without a name; the location of
+ * *ret_range is SYMBOL_NO_LOCATION. Returns 1, or 0 if none of them has the address.
  */
-int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
-			       uint64_t *ret_start);
+int symbol_file_nameless(const struct symbol_file *file, uint64_t elf_addr,
+			 struct symbol_range *ret_range);
+
+/*
+ * Finds the contiguous code around @elf_addr that belongs to the function with this display or
+ * linkage name, inlined or not: its ranges and those of functions inlined into it. The location of
+ * *ret_range is that of @elf_addr. Returns 1, or 0 if the address is not in such a function.
+ */
+int symbol_file_code_around(const struct symbol_file *file, uint64_t elf_addr, const char *function,
+			    struct symbol_range *ret_range);
 
 DEFINE_SCOPED(struct symbol_file *, symbol_file_free);

@@ -33,6 +33,21 @@ const LINES = { self_value: 3e6, total_value: 5e6, event: "on-cpu", unit: "micro
 	{ file: "/src/not_uploaded.c", function: "search", build_id: FILES[0].build_id, lines: [{ line: 7, self_value: 1e6, total_value: 1e6 }] },
 	{ file: "", function: "search", build_id: "", lines: [{ line: 0, self_value: 0, total_value: 2e4 }] } ] };
 
+/* 20 instructions, of which the second, the third and the last one have values. The third is of an inlined function. */
+const CODE = { self_value: 3e6, inlined_value: 1e6, total_value: 5e6, without_code_value: 0, files_left_out: 0, event: "on-cpu",
+	unit: "microseconds", message: "", files: [
+		{ file: "search-api", build_id: FILES[0].build_id, machine: "x86-64", code: "decoded", message: "", left_out_bytes: 0,
+			blocks: [{ address: "0x1000", size: 60 }],
+			places: [{ function: "search", file: "/src/search api.c", line: 12 },
+				{ function: "helper", file: "/src/search api.c", line: 40, caller: 0 }],
+			instructions: Array.from({ length: 20 }, (_, i) => ({ address: `0x${(0x1000 + 3 * i).toString(16)}`, block: 0, bytes: "0f1f00",
+				mnemonic: i === 1 ? "call" : "nop", operands: i === 1 ? "0x2000" : "dword ptr [rax]", place: i === 2 ? 1 : 0,
+				...(i === 1 ? { target: "0x2000", target_function: "next", self_value: 0, total_value: 1e6 } : {}),
+				...(i === 2 ? { self_value: 1e6, total_value: 1e6 } : {}), ...(i === 19 ? { self_value: 3e6, total_value: 3e6 } : {}) })) },
+		{ file: "libvendor.so.3", build_id: FILES[0].build_id, machine: "", code: "no_file", message: "The server has no file with the code.",
+			left_out_bytes: 0, blocks: [{ address: "0x10", size: 60 }], places: [],
+			instructions: [{ address: "0x18", block: 0, self_value: 0, total_value: 5 }] }] };
+
 /*
  * @unresolved: true if the server has GET /v1/unresolved, or a function from its usual answer to {status, body}. @named:
  * profiles without pending tables have all names.
@@ -75,6 +90,8 @@ async function answer(request, response, fixture) {
 			.end("a;b 1\n");
 	else if (url.pathname === "/v1/source")
 		sendJson(response, 200, { ...LINES, function: url.searchParams.get("function") });
+	else if (url.pathname === "/v1/disassembly")
+		sendJson(response, 200, { ...CODE, function: url.searchParams.get("function") });
 	else if (url.pathname === `/buildid/${FILES[0].build_id}/source/src/search%20api.c`)
 		response.writeHead(200, { "Content-Type": "text/plain" }).end(Array.from({ length: 60 }, (_, i) => `\tline(${i + 1});\n`).join(""));
 	else if (url.pathname === "/v1/flame")

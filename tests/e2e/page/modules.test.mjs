@@ -53,6 +53,18 @@ test("lines with values are shown with the lines around them", async () => {
 	assert.equal(await shown([{ line: 4000000000, self_value: 1, total_value: 2 }], text), "4000000000 1 2 ");
 });
 
+test("instructions without values are divided from those around one with a value", async () => {
+	const runs = (values, block = () => 0) => call("instructions", `m.runsOf(${JSON.stringify(values.map((total_value, i) => ({ total_value, block: block(i) })))})
+		.map(({ shown, hidden }) => shown ? shown.length : -hidden.length).join(" ")`);
+
+	assert.equal(await runs([]), "");
+	assert.equal(await runs([0, 0]), "-2");
+	assert.equal(await runs([...Array(10).fill(0), 1, ...Array(10).fill(0)]), "-6 9 -6");
+	assert.equal(await runs([1, ...Array(9).fill(0), 1]), "5 -1 5");
+	assert.equal(await runs([1, ...Array(8).fill(0), 1]), "10");
+	assert.equal(await runs([1, 0, 0, 1], (i) => Math.floor(i / 2)), "2 2");
+});
+
 test("reasons for missing names are sorted by their share", async () => {
 	assert.deepEqual(await call("names", `m.reasonsOf({ "unsymbolized-stripped": 5, "unsymbolized-pending": 7, "unsymbolized-outside": 0, lost: 3 })`),
 		[["symbols are being read", 7], ["only a stripped file on the server", 5]]);

@@ -876,6 +876,26 @@ test("the source lines of a function are shown with their values", async () => {
 		assert.match(await page.text("lines-files"), /was not uploaded/);
 	}
 	await picture("page-lines");
+
+	/* The switch to instructions is reached by keys. */
+	await page.evaluate("document.getElementById('lines-source').focus()");
+	await page.press("Tab");
+	assert.equal(await page.evaluate("document.activeElement.id"), "lines-instructions");
+	await page.press("Enter");
+	await page.until("document.getElementById('lines-instructions').ariaPressed === 'true' && document.querySelector('#lines-files table')");
+	const shown = await page.lastAnswer("/v1/disassembly");
+	assert.equal(shown.parameters.function, name);
+	const addresses = await page.evaluate("[...document.querySelectorAll('#lines-files tr.hot td:nth-child(3)')].map((cell) => cell.textContent).join()");
+	assert.equal(addresses, shown.answer.files.flatMap(({ instructions }) => instructions.filter(({ total_value }) => total_value > 0)
+		.map(({ address }) => address)).join());
+	if (!process.env.HEARTH_URL) {
+		const texts = await page.evaluate("[...document.querySelectorAll('#lines-files .place')].map((row) => row.textContent).join('|')");
+		assert.ok(texts.startsWith("search, search api.c:12  line(12);|helper, search api.c:40  line(40);|"), texts);
+		assert.match(await page.text("lines-files"), /call 0x2000 {2}<next>.*… 8 instructions.*The server has no file with the code\./s);
+		await picture("page-instructions");
+		await page.clickOn("#lines-files .gap button");
+		assert.equal(await page.evaluate("document.querySelectorAll('#lines-files table:first-of-type tbody tr:not(.place)').length"), 20);
+	}
 	await page.clickOn("#lines-close");
 	await page.until("!document.getElementById('lines').open");
 });

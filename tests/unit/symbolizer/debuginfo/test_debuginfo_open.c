@@ -6,9 +6,11 @@
  */
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "common/elf/elf_file.h"
+#include "common/file.h"
 #include "common/zstd_frame.h"
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
@@ -274,6 +276,44 @@ static void a_source_is_replaced_by_a_different_one_of_the_same_origin(void **st
 	(void)debuginfo_store_free(store);
 }
 
+static void code_is_read_from_the_executable(void **state)
+{
+	struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
+	scoped_fd int fd = open(SAMPLE_FULL, O_RDONLY | O_CLOEXEC);
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct executable_id id = sample_identity();
+	const struct elf_section *text;
+	uint8_t expected[16], read[4][16] = {};
+	struct debuginfo_entry entry;
+	uint16_t machine = 0;
+
+	assert_ok(elf_file_open(fd, &elf));
+	text = elf_file_section(elf, ".text");
+	assert_non_null(text);
+	struct debuginfo_code pieces[] = {
+		{ .elf_addr = text->vaddr + 1, .size = 16, .bytes = read[0] },
+		{ .elf_addr = text->vaddr + text->size - 3, .size = 16, .bytes = read[1] },
+		{ .elf_addr = 0, .size = 16, .bytes = read[2] },
+		{ .elf_addr = UINT64_MAX - 3, .size = 16, .bytes = read[3] },
+	};
+	assert_int_equal(debuginfo_read_code(store, &id, pieces, ARRAY_SIZE(pieces), &machine), 0);
+	/* A file with debug sections only has no code. */
+	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_DEBUG, &entry), 1);
+	assert_int_equal(debuginfo_read_code(store, &id, pieces, ARRAY_SIZE(pieces), &machine), 0);
+	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_STRIPPED, &entry), 1);
+	assert_int_equal(debuginfo_read_code(store, &id, pieces, ARRAY_SIZE(pieces), &machine), 1);
+	assert_int_equal(machine, elf->machine);
+	assert_int_equal(pieces[0].n_bytes, 16);
+	assert_ok(pread_all(fd, expected, 16, text->file_offset + 1));
+	assert_memory_equal(read[0], expected, 16);
+	assert_int_equal(pieces[1].n_bytes, 3);
+	assert_ok(pread_all(fd, expected, 3, text->file_offset + text->size - 3));
+	assert_memory_equal(read[1], expected, 3);
+	assert_int_equal(pieces[2].n_bytes, 0);
+	assert_int_equal(pieces[3].n_bytes, 0);
+	(void)debuginfo_store_free(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +322,7 @@ int main(void)
 		in_folder(the_frames_decompress_to_the_file),
 		in_folder(a_section_is_read_from_the_file_with_its_bytes),
 		in_folder(a_section_too_large_for_memory_is_read_to_disk),
+		in_folder(code_is_read_from_the_executable),
 		in_folder(sources_are_found_by_raw_and_canonical_path),
 		in_folder(a_source_is_replaced_by_a_different_one_of_the_same_origin),
 	};

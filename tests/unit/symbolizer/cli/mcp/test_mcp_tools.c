@@ -45,6 +45,10 @@ static void arguments_become_options_of_the_command(void **state)
 		{ "why_unresolved", "{\"file\": \"-x\", \"event\": \"off-cpu\"}",
 		  "hearth why --event=off-cpu --rows=20 -- -x" },
 		{ "processes", "{}", "hearth ps --rows=30" },
+		{ "source", "{\"function\": \"-f\", \"service\": \"a\"}",
+		  "hearth source --service=a -- -f" },
+		{ "disassembly", "{\"service\": \"a\", \"function\": \"f(int)\"}",
+		  "hearth disassembly --service=a --rows=40 -- f(int)" },
 	};
 	char text[1024];
 
@@ -119,7 +123,7 @@ static void every_tool_has_a_schema_with_its_required_arguments(void **state)
 	json_writer_init(&json, &out);
 	mcp_tools_write(&json);
 	tools = json_loadb((const char *)out.data, out.size, 0, NULL);
-	assert_int_equal(json_array_size(tools), 7);
+	assert_int_equal(json_array_size(tools), 9);
 	json_array_foreach(tools, i, tool)
 	{
 		const json_t *schema = json_object_get(tool, "inputSchema");

@@ -13,10 +13,10 @@
 /* The start of the nameless function at @elf_addr, or 0. */
 static uint64_t start_at(const struct compiled *compiled, uint64_t elf_addr)
 {
-	uint64_t start = 0;
+	struct symbol_range range = {};
 
-	(void)symbol_file_nameless_start(compiled->file, elf_addr, &start);
-	return start;
+	(void)symbol_file_nameless(compiled->file, elf_addr, &range);
+	return range.start;
 }
 
 static bool has_name(const struct compiled *compiled, uint64_t elf_addr)

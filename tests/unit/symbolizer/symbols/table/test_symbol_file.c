@@ -28,6 +28,67 @@ static void an_address_is_found_in_the_range_around_it(void **state)
 	}
 }
 
+/* Whether the function is in the chain of the location. */
+static bool is_in_chain(const struct symbol_file *file, uint32_t location, const char *function)
+{
+	while (location != SYMBOL_NO_LOCATION) {
+		struct symbol_frame frame;
+
+		location = symbol_file_frame(file, location, &frame);
+		if (frame.function && strcmp(frame.function, function) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Asserts that exactly the ranges within @around, and none beside it, have the function. */
+static void assert_code_around(const struct symbol_file *file, uint32_t index,
+			       const struct symbol_range *around, const char *function)
+{
+	const struct symbol_file_info *info = symbol_file_info(file);
+	struct symbol_range range;
+
+	for (uint32_t i = index; i < info->n_ranges; i++) {
+		symbol_file_range(file, i, &range);
+		assert_int_equal(is_in_chain(file, range.location, function),
+				 range.start < around->end);
+		if (range.start >= around->end)
+			return;
+	}
+	fail_msg("the code of '%s' has no end", function);
+}
+
+static void the_code_around_an_address_is_that_of_the_function(void **state)
+{
+	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_file_info *info = symbol_file_info(compiled.file);
+	uint32_t n_inlined = 0;
+
+	for (uint32_t i = 0; i < info->n_ranges; i++) {
+		struct symbol_range range, around;
+		struct symbol_frame frame;
+		uint32_t location;
+
+		symbol_file_range(compiled.file, i, &range);
+		for (location = range.location; location != SYMBOL_NO_LOCATION;) {
+			location = symbol_file_frame(compiled.file, location, &frame);
+			if (!frame.function)
+				continue;
+			n_inlined += location != SYMBOL_NO_LOCATION;
+			assert_int_equal(symbol_file_code_around(compiled.file, range.start,
+								 frame.linkage_name, &around),
+					 1);
+			assert_true(around.start <= range.start && range.end <= around.end);
+			assert_int_equal(around.location, range.location);
+			assert_code_around(compiled.file, i, &around, frame.function);
+		}
+		assert_int_equal(
+			symbol_file_code_around(compiled.file, range.start, "none", &around), 0);
+	}
+	assert_true(n_inlined > 10);
+}
+
 static void addresses_outside_of_code_have_no_location(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
@@ -259,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(an_address_is_found_in_the_range_around_it),
+		in_folder(the_code_around_an_address_is_that_of_the_function),
 		in_folder(addresses_outside_of_code_have_no_location),
 		in_folder(a_batch_gives_the_answers_of_single_lookups),
 		in_folder(every_damaged_byte_is_detected),
