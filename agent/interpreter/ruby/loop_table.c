@@ -15,7 +15,7 @@
 /* 3.3 has 110 KiB. */
 #define MAX_RELOCATION_BYTES (4 * MIB)
 
-/* 202 to 206 in 2.7 to 3.3. The loop of the regular expressions has 98. */
+/* 202 to 206 in 2.7 to 3.4. The loop of the regular expressions has 98. */
 #define LEAST_LABELS 150
 
 /* Labels of one function in one table. */
