@@ -83,6 +83,8 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_listed = 0;
 	sample->perl_is_run = false;
 	sample->perl_skips_loop = false;
+	sample->is_in_yjit = false;
+	sample->left_yjit = false;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)

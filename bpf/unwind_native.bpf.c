@@ -86,6 +86,7 @@ struct left_frame {
 #define listed_runtime(sample)               INTERPRETER_NONE
 #define walk_interpreter(sample, ret_ended)  false
 #define step_java(sample, mapped, ret_ended) false
+#define step_yjit(sample, mapped)            false
 #define add_user_frame                       sample_add_frame
 #define is_v8_function(sample, pc, mapped)   false
 #define add_v8_frame(sample)                 true
@@ -105,7 +106,9 @@ static __always_inline void note_frame_start(struct sample *sample)
 static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 pc)
 {
 	const struct abi_interpreter *interpreter;
+	const bool left_yjit = sample->left_yjit;
 
+	sample->left_yjit = false;
 	if (sample->mapping.interpreter == 0 || sample->mapping.end == 0)
 		return;
 	interpreter = find_interpreter(sample->mapping.interpreter);
@@ -120,7 +123,7 @@ static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 
 		python_walk_begin(sample, interpreter);
 	else if (interpreter->runtime == INTERPRETER_PERL)
 		note_perl_loop(sample, interpreter);
-	else
+	else if (!left_yjit)
 		note_loop(sample, interpreter);
 }
 
@@ -215,8 +218,23 @@ static __always_inline bool step_java(struct sample *sample, bool mapped, bool *
 	*ret_ended = step != JAVA_STEP_CALLER;
 	return step != JAVA_STEP_NONE;
 }
+
+#include "bpf/include/yjit_walk.bpf.h"
+
+/*
+ * If the frame is in code that YJIT generated, adds it, goes to its caller and returns true. The
+ * calls of the loop are those of this code, so that the loop is not marked if it calls the code.
+ */
+static __always_inline bool step_yjit(struct sample *sample, bool mapped)
+{
+	if ((mapped && sample->mapping.executable != 0) || ruby_of(sample) == 0 ||
+	    sample->set == 0 || sample->registers.is_32_bit)
+		return false;
+	return yjit_step(sample) == 1;
+}
 #else
 #define step_java(sample, mapped, ret_ended) false
+#define step_yjit(sample, mapped)            false
 #endif
 #endif
 
@@ -247,6 +265,8 @@ static __always_inline bool unwind_step(struct sample *sample)
 	}
 	if (step_java(sample, mapped, &ended))
 		return ended;
+	if (step_yjit(sample, mapped))
+		return false;
 	/* A replaced range is represented by a mapping with end 0. */
 	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
 	if (is_v8_function(sample, pc, mapped)) {

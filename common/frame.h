@@ -17,6 +17,12 @@ enum frame_kind {
 };
 
 /*
+ * A position of byte code (CODE_OFFSET) in a function of which the executed instruction is not
+ * known: answers show the first line of the function.
+ */
+#define FRAME_CODE_UNKNOWN_OFFSET 0x7fffffffu
+
+/*
  * The reasons why a stack is incomplete: number (on the wire), name (in answers and metrics), and
  * meaning (for readers of this file). NONE: the stack is complete.
  */

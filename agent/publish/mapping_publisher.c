@@ -212,16 +212,22 @@ static void publish_interpreters(struct mapping_publisher *publisher,
 	}
 }
 
-/* The index of the V8 that the process has mapped, for abi_process.flags; 0: none. */
-static uint32_t v8_flags(const struct process_mappings *mappings)
+/* The indexes of the V8 and the CRuby that the process has mapped, for abi_process.flags. */
+static uint32_t runtime_flags(const struct process_mappings *mappings)
 {
+	uint32_t v8 = 0, ruby = 0;
+
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct executable *executable = mappings->items[i].executable;
 
-		if (executable && executable->interpreter.runtime == INTERPRETER_V8)
-			return (uint32_t)executable->interpreter_index << ABI_PROCESS_V8_SHIFT;
+		if (!executable)
+			continue;
+		if (executable->interpreter.runtime == INTERPRETER_V8 && v8 == 0)
+			v8 = executable->interpreter_index;
+		if (executable->interpreter.runtime == INTERPRETER_RUBY && ruby == 0)
+			ruby = executable->interpreter_index;
 	}
-	return 0;
+	return v8 << ABI_PROCESS_V8_SHIFT | ruby << ABI_PROCESS_RUBY_SHIFT;
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -337,7 +343,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		}
 		entry.set = mappings->published_set;
 		entry.n_chunks = mappings->n_published_chunks;
-		entry.flags |= v8_flags(mappings);
+		entry.flags |= runtime_flags(mappings);
 	}
 	r = bpf_programs_put_process(publisher->programs, process->pid, &entry);
 	if (r < 0)

@@ -201,8 +201,13 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			frame->object = mapping->executable->number;
 			frame->kind = mapping->kind;
 			frame->address -= mapping->bias;
-		} else if (!mapping && i > sample->n_kernel_frames) {
-			/* A caller without a mapping: the frame pointer was other data. */
+		} else if (!mapping && i > sample->n_kernel_frames &&
+			   !(frames[i].kind & ABI_FRAME_IS_LOOP)) {
+			/*
+			 * A caller without a mapping: the frame pointer was other data. Code that
+			 * YJIT generated since the mappings were read has the mark, and was found
+			 * without a frame pointer.
+			 */
 			*ret_cut = STACK_CUT_NO_MAPPING;
 			return count - 1;
 		} else {

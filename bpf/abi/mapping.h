@@ -59,8 +59,13 @@ enum abi_process_flags {
 	ABI_PROCESS_WITH_CGROUPS = 4,    /* samples must have abi_sample.cgroups */
 };
 
-/* The upper half of the flags: index of the process's V8 in the map `interpreters`; 0: none. */
-#define ABI_PROCESS_V8_SHIFT 16
+/*
+ * The upper half of the flags: indexes of the process's V8 and of its CRuby in the map
+ * `interpreters`, of 8 bits each; 0: none.
+ */
+#define ABI_PROCESS_V8_SHIFT   16
+#define ABI_PROCESS_V8_BITS    0xff
+#define ABI_PROCESS_RUBY_SHIFT 24
 
 /* Unit of abi_process.start_time_10ms. */
 #define ABI_START_TIME_TICK_NS 10000000ULL
@@ -71,7 +76,7 @@ struct abi_process {
 	__u32 exec_count;
 	__u32 set; /* 0: the mappings are not known */
 	__u32 n_chunks;
-	__u32 flags; /* enum abi_process_flags, and the index of a V8 */
+	__u32 flags; /* enum abi_process_flags, and indexes */
 	/* range that was replaced since the agent wrote this entry; 0 and 0: none */
 	__u64 replaced_start, replaced_end;
 };

@@ -16,6 +16,8 @@
 /* The agent needs the highest bit (FRAME_CODE_OBJECT). */
 #define MAX_POSITION 0x7fffffffu
 
+_Static_assert(FRAME_CODE_UNKNOWN_OFFSET <= MAX_POSITION, "the position of a frame of byte code");
+
 /* @index: of the map `interpreters`; 0: none. */
 static __always_inline const struct abi_interpreter *find_interpreter(__u32 index)
 {

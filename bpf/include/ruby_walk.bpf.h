@@ -24,7 +24,6 @@
 /* Offsets that are the same in all known versions. */
 #define RUBY_EC_STACK    0 /* the address of the stack, its size in words, the innermost frame */
 #define RUBY_ISEQ_BODY   16
-#define RUBY_BODY_CODE   8 /* the first instruction */
 #define RUBY_FLAG_FINISH 0x20
 #define RUBY_FLAG_C      0x80 /* a function in C */
 #define RUBY_KIND_BITS   0x7fff0001
@@ -42,6 +41,14 @@ struct ruby_walk {
 	__u64 frame, end;
 	__u64 frame_bytes;
 	bool is_whole;
+	bool is_first; /* the frame is the innermost one */
+};
+
+/* The beginning of the body of an iseq. */
+struct ruby_body {
+	__u32 kind;
+	__u32 n_words; /* of the instructions, which begin at: */
+	__u64 code;
 };
 
 struct ruby_threads {
@@ -103,13 +110,34 @@ static __always_inline bool find_own_ec(const struct sample *sample,
 	return read_pointer(block + index[1] + ruby->ruby.tls_offset, ret_ec);
 }
 
+/*
+ * The word of the instruction that the frame executes. The pc is behind the instruction's first
+ * word. That of new frames is 0 or the first instruction. Code of YJIT stores the pc before it
+ * calls a function that may need it, and not when it makes a frame: the pc of the innermost frame,
+ * if that code runs itself, is that of an earlier instruction, or of another frame.
+ */
+static __always_inline __u32 ruby_position(const struct ruby_walk *walk, __u64 pc,
+					   const struct ruby_body *body)
+{
+	if (walk->is_first && walk->sample->is_in_yjit)
+		return FRAME_CODE_UNKNOWN_OFFSET;
+	if (pc == 0 || pc == body->code)
+		return 0;
+	if (pc < body->code || pc - body->code > body->n_words * sizeof(__u64) ||
+	    body->n_words > MAX_POSITION)
+		return FRAME_CODE_UNKNOWN_OFFSET;
+	return (__u32)((pc - body->code) / sizeof(__u64) - 1);
+}
+
 /* Adds the frame at walk->frame and goes to its caller. Returns whether the walk ended. */
 static long add_ruby_frame(__u64 index, void *argument)
 {
 	struct ruby_walk *walk = argument;
 	struct sample *sample = walk->sample;
 	__u64 words[RUBY_WORDS] = {};
-	__u64 flags = 0, body = 0, code = 0, position;
+	struct ruby_body body = {};
+	__u64 flags = 0, address = 0;
+	__u32 position;
 
 	walk->is_whole = walk->frame >= walk->end;
 	if (walk->is_whole)
@@ -120,22 +148,21 @@ static long add_ruby_frame(__u64 index, void *argument)
 		return 1;
 	}
 	walk->frame += walk->frame_bytes;
+	walk->is_first = index == 0;
 	if (flags & RUBY_FLAG_C || (flags & RUBY_KIND_BITS) == RUBY_KIND_DUMMY ||
 	    words[RUBY_FRAME_ISEQ] == 0)
 		return 0;
-	if (!read_pointer(words[RUBY_FRAME_ISEQ] + RUBY_ISEQ_BODY, &body) ||
-	    !read_pointer(body + RUBY_BODY_CODE, &code)) {
+	if (!read_pointer(words[RUBY_FRAME_ISEQ] + RUBY_ISEQ_BODY, &address) ||
+	    bpf_probe_read_user(&body, sizeof(body), (void *)address)) {
 		count(ABI_COUNTER_RUBY_UNREADABLE);
 		return 1;
 	}
 	if (is_full(sample))
 		return 1;
-	/* The pc is behind the instruction's first word. That of new frames may be 0. */
-	position =
-		words[RUBY_FRAME_PC] > code ? (words[RUBY_FRAME_PC] - code) / sizeof(__u64) - 1 : 0;
+	position = ruby_position(walk, words[RUBY_FRAME_PC], &body);
 	if (!sample_add_frame(sample,
 			      FRAME_RUBY | (flags & RUBY_FLAG_FINISH ? ABI_FRAME_ENDS_CALL : 0),
-			      position > MAX_POSITION ? 0 : position, body))
+			      position, address))
 		return 1;
 	sample->n_listed++;
 	return 0;

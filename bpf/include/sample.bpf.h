@@ -136,6 +136,8 @@ struct sample {
 	struct perl_walk perl;
 	bool perl_is_run;     /* perl_run() has called the loop: the main program is executed */
 	bool perl_skips_loop; /* the next call of the loop is a part of the one before */
+	/* yjit_walk.bpf.h: the innermost frame is code of YJIT; so is the frame added last */
+	bool is_in_yjit, left_yjit;
 	/* before these frames were added */
 	__u32 n_frames_before_list;
 	__u64 hash_before_list, hash_before_last;

@@ -28,7 +28,7 @@ static __always_inline bool is_v8_object(__u64 value)
 /* The index of the process's V8, 0 if it has none. */
 static __always_inline __u32 v8_of(const struct sample *sample)
 {
-	return sample->process_flags >> ABI_PROCESS_V8_SHIFT;
+	return sample->process_flags >> ABI_PROCESS_V8_SHIFT & ABI_PROCESS_V8_BITS;
 }
 
 /* The word at @offset of an object whose words from @start on are in sample->v8_words. */

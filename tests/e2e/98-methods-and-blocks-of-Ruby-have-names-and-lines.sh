@@ -5,6 +5,7 @@
 # known shares, in deep recursion, in blocks, fibers and threads. The shares are those that the script measures itself.
 #
 # To check another version: HEARTH_RUBY_ROOT=/path/to/chroot, the root folder of a system with ruby.
+# HEARTH_RUBY_OPTIONS=--yjit runs all programs with YJIT.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq
@@ -15,9 +16,10 @@ root=${HEARTH_RUBY_ROOT:-}
 in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 ruby=$(in_root readlink -f /usr/bin/ruby)
 case $(in_root ruby -e 'print RUBY_VERSION') in
-2.7.* | 3.[0-3].*) ;;
-*) skip "needs Ruby 2.7 or 3.0 to 3.3, found $(in_root ruby --version)" ;;
+2.7.* | 3.[0-4].*) ;;
+*) skip "needs Ruby 2.7 or 3.0 to 3.4, found $(in_root ruby --version)" ;;
 esac
+read -ra options <<<"${HEARTH_RUBY_OPTIONS:-}"
 folder=$work/ruby
 script=$folder/ruby_stacks.rb
 mkdir -p "$root$folder"
@@ -25,10 +27,10 @@ mkdir -p "$root$folder"
 
 cp "$e2e_root/tests/workloads/ruby_stacks.rb" "$root$script"
 
-# A process has the name of the file that it executes, also if that is a symbolic link.
+# start_script NAME PROGRAM OPTION...: a process has the name of the file that it executes, also if that is a symbolic link.
 start_script() {
 	ln -s "$ruby" "$root$folder/rb_$1"
-	local command=("$folder/rb_$1" "$script" "$1" "$folder/end_$1")
+	local command=("$folder/rb_$1" "${@:3}" "$script" "$2" "$folder/end_$1")
 	[ -z "$root" ] || command=(chroot "$root" "${command[@]}")
 	start_background "rb_$1" "${command[@]}"
 	pids[$1]=$background_pid
@@ -51,15 +53,17 @@ start_server
 start_agent --on_cpu.frequency $FREQUENCY --on_cpu.regex '^rb_' --off_cpu.disabled=false --off_cpu.regex '^rb_'
 declare -A pids cpu_before
 for program in shares calls threads; do
-	start_script $program
+	start_script $program $program "${options[@]}"
 done
+# A Ruby without YJIT prints a warning.
+[ -n "$(in_root ruby --yjit -e '' 2>&1)" ] || start_script yjit shares --yjit
 is_named() {
 	query_profile "$1" "$(($(now_s) - 2))" "$(now_s)" >"$work/named.json"
 	labels_of "$work/named.json" | grep -F ' (ruby_stacks.rb:' >/dev/null &&
 		awk -v cut="$(percent_cut "$work/named.json")" 'BEGIN { exit cut > 0.5 }'
 }
-for program in rb_shares rb_calls rb_threads; do
-	expect_within 60s is_named $program
+for program in "${!pids[@]}"; do
+	expect_within 60s is_named rb_$program
 done
 next_second
 from=$second
@@ -73,7 +77,7 @@ for program in "${!pids[@]}"; do
 	: >"$root$folder/end_$program"
 	expect_within 30s has_ended "${pids[$program]}"
 done
-for program in shares calls threads; do
+for program in "${!pids[@]}"; do
 	fetch_profile "$work/$program.json" rb_$program "$from" $((second - 1))
 	expect_exact_sums "$work/$program.json"
 	expect_complete "$work/$program.json"
@@ -91,28 +95,41 @@ line_of() {
 	grep -nF -- "$1" "$root$script" | cut -d: -f1
 }
 
-profile=$work/shares.json
-parts=0
-for function in sixty thirty ten; do
-	parts=$((parts + $(function_total "$profile" $function)))
-done
-expect_at_least "percent of <main>" "$(function_share "$profile" '<main>')" 99
-expect_at_least "percent of sixty, thirty and ten" "$(awk -v a=$parts -v t="$(total_of "$profile")" 'BEGIN { print 100 * a / t }')" 90
-for function in sixty:60 thirty:30 ten:10; do
-	expect_share "$profile" "${function%:*}" "${function#*:}" 2 $parts
-	expect_near "percent of ${function%:*} by the clock" "$(measured shares "${function%:*}")" "${function#*:}" 2
-	expect_callers "$profile" "${function%:*}" '^block in shares<measured<shares<<main><'
-done
-expect_label "$profile" "sixty (ruby_stacks.rb:$(line_of 'spin(600)'))"
-expect_label "$profile" "shares (ruby_stacks.rb:$(line_of 'measured(:thirty)'))"
-expect_label "$profile" "measured (ruby_stacks.rb:$(line_of 'result = yield'))"
-expect_label "$profile" "<main> (ruby_stacks.rb:$(line_of 'send($program)'))"
+# expect_shares NAME PERCENT: the stacks of the program `shares` that runs as rb_NAME. The parts have PERCENT of the time at
+# least; the rest is that of the clock and of File.exist?, which takes the same time when code of YJIT needs less for the parts.
+expect_shares() {
+	local profile=$work/$1.json parts=0 function
+	for function in sixty thirty ten; do
+		parts=$((parts + $(function_total "$profile" $function)))
+	done
+	expect_at_least "percent of <main>" "$(function_share "$profile" '<main>')" 99
+	expect_at_least "percent of sixty, thirty and ten" "$(awk -v a=$parts -v t="$(total_of "$profile")" 'BEGIN { print 100 * a / t }')" "$2"
+	for function in sixty:60 thirty:30 ten:10; do
+		expect_share "$profile" "${function%:*}" "${function#*:}" 2 $parts
+		expect_near "percent of ${function%:*} by the clock" "$(measured "$1" "${function%:*}")" "${function#*:}" 2
+		expect_callers "$profile" "${function%:*}" '^block in shares<measured<shares<<main><'
+	done
+	expect_label "$profile" "sixty (ruby_stacks.rb:$(line_of 'spin(600)'))"
+	expect_label "$profile" "thirty (ruby_stacks.rb:$(line_of 'spin(300)'))"
+	expect_callers "$profile" spin '^(sixty|thirty|ten)<block in shares<'
+	expect_label "$profile" "shares (ruby_stacks.rb:$(line_of 'measured(:thirty)'))"
+	expect_label "$profile" "measured (ruby_stacks.rb:$(line_of 'result = yield'))"
+	expect_label "$profile" "<main> (ruby_stacks.rb:$(line_of 'send($program)'))"
+	labels_of "$profile" | grep -o 'spin (ruby_stacks.rb:[0-9]*)' | sort -u >"$work/lines_$1"
+}
+
+expect_shares shares $([ ${#options[@]} = 0 ] && echo 90 || echo 80)
 # All lines of the loop of spin(), and of its neighbours none.
-labels_of "$profile" | grep -o 'spin (ruby_stacks.rb:[0-9]*)' | sort -u >"$work/lines"
+expect_at_most "lines of spin()" "$(wc -l <"$work/lines_shares")" 6
 for text in 'while i < rounds' 'x = (x * 31' 'i += 1'; do
-	grep -qxF "spin (ruby_stacks.rb:$(line_of "$text"))" "$work/lines" || fail "no line of spin() with '$text'"
+	[ ${#options[@]} != 0 ] || grep -qxF "spin (ruby_stacks.rb:$(line_of "$text"))" "$work/lines_shares" || fail "no line of spin() with '$text'"
 done
-expect_at_most "lines of spin()" "$(wc -l <"$work/lines")" 6
+# Where code of YJIT runs itself, the method has the line where it begins.
+if [ -n "${pids[yjit]:-}" ]; then
+	expect_shares yjit 80
+	expect_label "$work/yjit.json" "spin (ruby_stacks.rb:$(line_of 'def spin'))"
+	expect_at_most "lines of spin() with YJIT" "$(wc -l <"$work/lines_yjit")" 6
+fi
 
 profile=$work/calls.json
 native='([^<]+<)*'

@@ -8,6 +8,7 @@
 
 #define N_NATIVE    5
 #define FRAME_WORDS 7
+#define CODE_WORDS  UINT64_C(100)
 #define FINISH      0x20
 #define IN_C        0x80
 #define METHOD      0x11110001
@@ -65,6 +66,7 @@ static void put_frame(struct ruby *ruby, uint64_t flags, uint64_t position)
 	words[at + 4] = at_word(FLAGS + n);
 	words[FLAGS + n] = flags;
 	words[ISEQS + 4 * n + 2] = at_word(BODIES + 4 * n);
+	words[BODIES + 4 * n] = CODE_WORDS << 32;
 	words[BODIES + 4 * n + 1] = at_word(CODE);
 	/* The stack ends behind the last frame. */
 	words[EC] = at_word(FRAMES);
@@ -309,6 +311,182 @@ static void a_cycle_of_frames_fills_the_stack(void **state)
 	tear_down(&ruby);
 }
 
+/*
+ * Code of YJIT in no file, which function 1, a loop, or function 2 calls. Its call of a function in
+ * C, if any, is function 0. The stack:
+ *
+ *   function 0   a local variable, the return address in the code
+ *   the code     pushed words
+ *   function 1   return address, a local variable, ...
+ */
+#define YJIT_PC      (OTHER_START + 100)
+#define N_PUSHED     3
+#define CALL_POINTER 0xd0ff
+#define CALL_MEMORY  0x1850ff /* call *24(%rax) */
+
+struct yjit {
+	struct ruby ruby;
+	uint64_t code; /* before the return address in CRuby */
+};
+
+static int read_yjit(void *argument, uint64_t address, void *buffer, size_t size)
+{
+	struct yjit *yjit = argument;
+
+	if (address < CODE_START || address >= CODE_START + CODE_BYTES)
+		return read_made_up(yjit->ruby.process, address, buffer, size);
+	memset(buffer, 0x90, size); /* nop */
+	if (size == sizeof(yjit->code))
+		memcpy(buffer, &yjit->code, size);
+	return 0;
+}
+
+/* The code was called by function @caller, the others call each other. */
+static void set_up_yjit(struct yjit *yjit, unsigned int caller)
+{
+	struct made_up *process;
+
+	*yjit = (struct yjit){ .code = (uint64_t)CALL_POINTER << 48 };
+	set_up(&yjit->ruby);
+	put_frames(&yjit->ruby);
+	process = yjit->ruby.process;
+	process->input.read = read_yjit;
+	process->input.read_argument = yjit;
+	yjit->ruby.entry = *process->input.process.entry;
+	yjit->ruby.entry.flags |= 1U << ABI_PROCESS_RUBY_SHIFT;
+	process->input.process.entry = &yjit->ruby.entry;
+	process->input.registers.pc = YJIT_PC;
+	memset(process->words, 0, 16 * sizeof(process->words[0]));
+	for (unsigned int i = 0; i < N_PUSHED; i++)
+		process->words[i] = at_word(500 + i);
+	process->words[N_PUSHED] = in_function(caller);
+	for (unsigned int i = caller + 1, at = N_PUSHED + 2; i < N_NATIVE; i++, at += 2)
+		process->words[at] = in_function(i);
+}
+
+static const struct host_unwind_output *walk_yjit(struct yjit *yjit)
+{
+	host_unwind_x86(&yjit->ruby.process->input, &yjit->ruby.process->output);
+	return &yjit->ruby.process->output;
+}
+
+static void code_of_yjit_is_the_call_of_its_methods(void **state)
+{
+	struct yjit yjit;
+
+	(void)state;
+	for (unsigned int caller = 1; caller <= 2; caller++) {
+		const struct host_unwind_output *output;
+
+		set_up_yjit(&yjit, caller);
+		output = walk_yjit(&yjit);
+		assert_int_equal(output->header.cut, STACK_CUT_NONE);
+		assert_int_equal(output->header.n_user_frames, 1 + N_NATIVE - caller + 3);
+		assert_int_equal(output->frames[0].address, YJIT_PC);
+		assert_int_equal(output->frames[0].executable, 0);
+		assert_int_equal(output->frames[0].kind, FRAME_NATIVE | ABI_FRAME_IS_LOOP);
+		/* Not the loop that has called it, but the one above. */
+		assert_int_equal(output->frames[1].address + CODE_BIAS, in_function(caller) - 1);
+		assert_int_equal(output->frames[1].kind, FRAME_NATIVE);
+		assert_int_equal(output->frames[4 - caller].kind, FRAME_NATIVE | ABI_FRAME_IS_LOOP);
+		tear_down(&yjit.ruby);
+	}
+}
+
+static void callers_are_found_at_each_depth_of_code_of_yjit(void **state)
+{
+	struct yjit yjit;
+
+	(void)state;
+	set_up_yjit(&yjit, 1);
+	/* At the entry nothing is pushed yet. */
+	for (unsigned int pushed = 0; pushed <= N_PUSHED; pushed++) {
+		yjit.ruby.process->input.registers.general[7] = at_word(N_PUSHED - pushed);
+		assert_int_equal(walk_yjit(&yjit)->header.cut, STACK_CUT_NONE);
+		assert_int_equal(walk_yjit(&yjit)->frames[1].address + CODE_BIAS,
+				 in_function(1) - 1);
+	}
+	yjit.code = (uint64_t)CALL_MEMORY << 40;
+	assert_int_equal(walk_yjit(&yjit)->header.cut, STACK_CUT_NONE);
+	/* --yjit-perf: the frame pointer was pushed first. */
+	yjit.ruby.process->words[N_PUSHED - 1] = at_word(600);
+	yjit.ruby.process->input.registers.general[6] = at_word(N_PUSHED - 1);
+	assert_int_equal(walk_yjit(&yjit)->header.cut, STACK_CUT_NONE);
+	tear_down(&yjit.ruby);
+}
+
+static void functions_in_c_return_to_code_of_yjit(void **state)
+{
+	const struct host_unwind_output *output;
+	struct yjit yjit;
+	uint64_t *words;
+
+	(void)state;
+	set_up_yjit(&yjit, 1);
+	words = yjit.ruby.process->words;
+	memmove(&words[2], words, 16 * sizeof(words[0]));
+	words[0] = 0;
+	words[1] = YJIT_PC;
+	yjit.ruby.process->input.registers.pc = in_function(0);
+	output = walk_yjit(&yjit);
+	assert_int_equal(output->header.cut, STACK_CUT_NONE);
+	assert_int_equal(output->frames[1].address, YJIT_PC - 1);
+	assert_int_equal(output->frames[1].kind, FRAME_NATIVE | ABI_FRAME_IS_LOOP);
+	assert_int_equal(output->frames[2].address + CODE_BIAS, in_function(1) - 1);
+	tear_down(&yjit.ruby);
+}
+
+/* The first call instruction before a word decides. */
+static void other_generated_code_is_not_taken_for_code_of_yjit(void **state)
+{
+	static const uint64_t codes[] = { 0, (uint64_t)0xe8 << 24 };
+	struct yjit yjit;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		set_up_yjit(&yjit, 1);
+		yjit.code = codes[i];
+		assert_int_equal(walk_yjit(&yjit)->header.cut, STACK_CUT_NO_ROW);
+		assert_int_equal(walk_yjit(&yjit)->frames[0].kind, FRAME_NATIVE);
+		tear_down(&yjit.ruby);
+	}
+	set_up_yjit(&yjit, 1);
+	yjit.ruby.entry.flags = 0;
+	assert_int_equal(walk_yjit(&yjit)->header.cut, STACK_CUT_NO_ROW);
+	tear_down(&yjit.ruby);
+}
+
+/* The position of control frame @number when code of YJIT runs itself. */
+static uint32_t position_of(const struct host_unwind_output *output, size_t number)
+{
+	for (size_t i = 0; i < output->header.n_user_frames; i++)
+		if ((output->frames[i].kind & ABI_FRAME_KIND) == FRAME_RUBY &&
+		    output->frames[i].address == at_word(BODIES + 4 * number))
+			return output->frames[i].executable;
+	return 0;
+}
+
+static void methods_have_no_position_where_their_pc_may_be_old(void **state)
+{
+	struct yjit yjit;
+	uint64_t *words;
+
+	(void)state;
+	set_up_yjit(&yjit, 1);
+	words = yjit.ruby.process->words;
+	/* The innermost control frame is a function in C: methods have stored their pc. */
+	assert_int_equal(position_of(walk_yjit(&yjit), 1), 7);
+	words[EC + 2] = at_word(FRAMES + FRAME_WORDS);
+	assert_int_equal(position_of(walk_yjit(&yjit), 1), FRAME_CODE_UNKNOWN_OFFSET);
+	assert_int_equal(position_of(walk_yjit(&yjit), 4), 30);
+	/* The pc of a frame that was there before, of other code. */
+	words[FRAMES + 4 * FRAME_WORDS] = at_word(CODE) + 8 * (CODE_WORDS + 1);
+	assert_int_equal(position_of(walk_yjit(&yjit), 4), FRAME_CODE_UNKNOWN_OFFSET);
+	words[FRAMES + 4 * FRAME_WORDS] = at_word(CODE) - 8;
+	assert_int_equal(position_of(walk_yjit(&yjit), 4), FRAME_CODE_UNKNOWN_OFFSET);
+	tear_down(&yjit.ruby);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +496,11 @@ int main(void)
 		cmocka_unit_test(before_3_0_a_list_has_the_threads),
 		cmocka_unit_test(unreadable_frames_end_the_walk),
 		cmocka_unit_test(a_cycle_of_frames_fills_the_stack),
+		cmocka_unit_test(code_of_yjit_is_the_call_of_its_methods),
+		cmocka_unit_test(callers_are_found_at_each_depth_of_code_of_yjit),
+		cmocka_unit_test(functions_in_c_return_to_code_of_yjit),
+		cmocka_unit_test(other_generated_code_is_not_taken_for_code_of_yjit),
+		cmocka_unit_test(methods_have_no_position_where_their_pc_may_be_old),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/symbols/line_table/line_table.h"
 
+#include "common/frame.h"
 #include "tests/support/unit.h"
 
 /* From position 0 on line 100, from 300 on 98, from 302 on 240. */
@@ -40,11 +41,19 @@ static void a_cut_table_has_the_lines_before_the_cut(void **state)
 	assert_int_equal(line_at(302, 8), 98);
 }
 
+static void an_unknown_position_has_the_first_line(void **state)
+{
+	(void)state;
+	assert_int_equal(line_at(FRAME_CODE_UNKNOWN_OFFSET, sizeof(bytes)), 99);
+	assert_int_equal(line_at(FRAME_CODE_UNKNOWN_OFFSET - 1, sizeof(bytes)), 240);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_holds_up_to_the_next_position),
 		cmocka_unit_test(a_cut_table_has_the_lines_before_the_cut),
+		cmocka_unit_test(an_unknown_position_has_the_first_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
