@@ -23,6 +23,7 @@ install_python() {
 	mv "$1.new" "$1"
 }
 
+root=
 python=${HEARTH_OLD_PYTHON:-}
 if [ -z "$python" ]; then
 	[ "$(uname -m)" = x86_64 ] || skip "needs x86-64"
@@ -36,6 +37,7 @@ levels=50
 # The loop, and functions of CPython that call it.
 between='(\[l\] )?_PyEval_EvalFrameDefault<(((\[l\] )?(_?Py|call_function|function_code_fastcall)|\[/)[^<]*<)*'
 class=
+thread=
 lambda='<lambda>'
 dump=
 

@@ -5,13 +5,14 @@
 # by V8's built-in functions, in workers, and inlined by V8 into each other. The shares are those that Node's own profiler finds
 # in the same program.
 #
-# All programs but one run without inlining, so that each function is known to have its own frame.
+# All programs but one run without inlining, so that each function is known to have its own frame. To check another
+# version: HEARTH_NODE=/path/to/node.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq
 
 script=$e2e_root/tests/workloads/javascript_stacks.js
-node=$(readlink -f "$(command -v node)") || skip "needs node"
+node=$(readlink -f "$(command -v "${HEARTH_NODE:-node}")") || skip "needs ${HEARTH_NODE:-node}"
 case $("$node" -p process.versions.v8) in
 10.2.* | 11.3.* | 12.4.* | 13.6.*) ;;
 *) skip "needs Node.js 18, 20, 22 or 24, found $("$node" --version)" ;;

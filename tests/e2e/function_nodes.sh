@@ -6,6 +6,10 @@
 . "$(dirname "$0")/lib.sh"
 need_tools jq python3
 
+# in_root COMMAND...: runs COMMAND in the root folder $root, which has another version of the runtime; if $root is empty, in
+# that of this host.
+in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
+
 # function_total FILE NAME: total of the function at all of its lines, without calls below itself.
 function_total() { python3 -B "$e2e_root/tests/e2e/function_nodes.py" total "$1" "$2"; }
 

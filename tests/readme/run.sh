@@ -73,31 +73,13 @@ inside() {
 
 # ---- outside
 
-host_mirror() {
-	# Some of these files do not exist.
-	{ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
-		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1
-}
-
-make_root() {
-	local root=$1 mirror
-	mirror=$(host_mirror)
-	[ -n "$mirror" ] || fail "no Debian mirror found in /etc/apt"
-	mkdir -p "$root"
-	say "debootstrap $SUITE"
-	debootstrap --variant=minbase --include=ca-certificates,curl,sudo $SUITE "$root" "$mirror" >"$root.log" 2>&1 ||
-		fail "debootstrap: $(tail -n 3 "$root.log")"
-	printf 'deb %s %s main\ndeb %s-security %s-security main\n' "$mirror" $SUITE "$mirror" $SUITE >"$root/etc/apt/sources.list"
-	cp /etc/resolv.conf /etc/hosts "$root/etc/"
-	: >"$root/made"
-}
-
 outside() {
 	local root=${HEARTH_README_ROOT:-} keep=1
 	[ "$(id -u)" = 0 ] || fail "must be run as root: debootstrap, and the agent loads eBPF programs"
-	command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
 	[ -n "$root" ] || { root=$(mktemp -d /var/tmp/hearth-readme.XXXXXX) && keep=; }
-	[ -e "$root/made" ] || make_root "$root"
+	# shellcheck source=tests/support/debian_root.sh
+	. "$repository/tests/support/debian_root.sh"
+	make_debian_root $SUITE "$root" curl,sudo || fail "cannot make a bare Debian system"
 	rm -rf -- "$root/src/hearth" "$root/readme" "$root/var/lib/hearth-quickstart"
 	git clone -q --no-local "$repository" "$root/src/hearth"
 	# The kernel removes the mounts when the last process of their namespace ends.
