@@ -9,7 +9,7 @@
 #include "bpf/abi/interpreter.h"
 #include "common/base.h"
 
-#define INTERPRETER_SYMBOLS 11
+#define INTERPRETER_SYMBOLS 12
 
 struct interpreter_facts {
 	uint32_t runtime; /* enum interpreter_runtime; INTERPRETER_NONE: the file has none */

@@ -61,7 +61,10 @@ struct abi_hotspot_layout {
 	 */
 	__u16 nmethod_deopt, nmethod_orig_pc;
 	__u16 method_const, const_method_bytes; /* the byte code is behind the ConstMethod */
-	__u16 zero[3];
+	/* blob_code and nmethod_deopt have 32 bits, and are offsets from the blob, not addresses */
+	__u16 places_are_relative;
+	__u16 byte_code_below_fp; /* in the frame of an interpreted method: distance in bytes */
+	__u16 zero;
 };
 
 enum abi_hotspot_mark {

@@ -28,12 +28,11 @@
 #define NAME_NATIVE_NMETHOD 0x6e2065766974616eULL /* "native n" */
 
 /*
- * The frame of an interpreted method: offsets from the frame pointer. Those of JDK 9 and later;
+ * The frame of an interpreted method: offsets from the frame pointer, the same in JDK 8 to 25.
  * HotSpot compiles them into its interpreter and exports only the first.
  */
 #define INTERPRETED_SENDER_SP (-8)
 #define INTERPRETED_METHOD    (-24)
-#define INTERPRETED_BYTE_CODE (-64)
 
 /* The innermost interpreted frame has its position in r13. */
 #define REGISTER_BYTE_CODE 13
@@ -112,6 +111,21 @@ static __always_inline __u64 blob_word(const struct sample *sample, __u16 offset
 static __always_inline __u32 blob_half(const struct sample *sample, __u16 offset)
 {
 	return (__u32)(blob_word(sample, offset) >> (offset % sizeof(__u64) * 8));
+}
+
+/* The address at @offset in the blob at @blob, which may be stored as an offset from the blob. */
+static __always_inline __u64 blob_place(const struct sample *sample, const struct abi_jvm *jvm,
+					__u64 blob, __u16 offset)
+{
+	return jvm->layout.places_are_relative ? blob + blob_half(sample, offset)
+					       : blob_word(sample, offset);
+}
+
+/* Of 32 bits, but only 16 in JDK 23 and later; a frame is made in the first instructions. */
+static __always_inline __u16 blob_frame_complete(const struct sample *sample,
+						 const struct abi_jvm *jvm)
+{
+	return (__u16)blob_half(sample, jvm->layout.blob_frame_complete);
 }
 
 /* Where a frame's caller is: its stack pointer, and where this frame has saved the registers. */
@@ -193,7 +207,7 @@ static __always_inline bool find_position(struct sample *sample, const struct ab
 		*ret_position = registers->general[REGISTER_BYTE_CODE] - code;
 		return true;
 	}
-	if (!read_u64(sample, registers->fp + INTERPRETED_BYTE_CODE, &saved))
+	if (!read_u64(sample, registers->fp - jvm->layout.byte_code_below_fp, &saved))
 		return false;
 	/* The frame of a native method has no position. */
 	if (saved - code < MAX_BYTE_CODE)
@@ -321,7 +335,7 @@ static __always_inline enum java_step step_blob(struct sample *sample, const str
 {
 	const struct abi_hotspot_layout *layout = &jvm->layout;
 	struct unwind_registers *registers = &sample->registers;
-	__u64 code = blob_word(sample, layout->blob_code), pc = registers->pc;
+	__u64 code = blob_place(sample, jvm, blob, layout->blob_code), pc = registers->pc;
 	__u32 words = blob_half(sample, layout->blob_frame_size);
 	__u64 name = 0;
 	struct java_caller caller = { .cfa = registers->sp + 8ULL * words };
@@ -337,7 +351,7 @@ static __always_inline enum java_step step_blob(struct sample *sample, const str
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return JAVA_STEP_END;
 	}
-	if (is_compiled && pc == blob_word(sample, layout->nmethod_deopt)) {
+	if (is_compiled && pc == blob_place(sample, jvm, blob, layout->nmethod_deopt)) {
 		__u32 at = 0;
 
 		if (bpf_probe_read_user(&at, sizeof(at),
@@ -350,8 +364,7 @@ static __always_inline enum java_step step_blob(struct sample *sample, const str
 	if (!is_compiled)
 		find_caller_of_stub(sample, jvm, words >= 2, &caller);
 	else if (sample->pc_is_exact)
-		find_innermost_caller(sample, code + blob_half(sample, layout->blob_frame_complete),
-				      &caller);
+		find_innermost_caller(sample, code + blob_frame_complete(sample, jvm), &caller);
 	return go_to_caller(sample, &caller);
 }
 

@@ -4,23 +4,37 @@
 # Stacks of a JVM without options have the Java methods, by name and line, also those that the compiler has inlined: of
 # known shares, compiled and interpreted, in recursion, and above code of the JVM.
 #
+# To check another version: HEARTH_JAVA_ROOT=/path/to/chroot, the root folder of a system, and HEARTH_JAVA=/path/to/java in it.
+#
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
-need_tools curl jq java javac python3
+need_tools curl jq javac python3
 
+root=${HEARTH_JAVA_ROOT:-}
 [ "$(uname -m)" = x86_64 ] || skip "frames of Java are read on x86-64 only"
-java=$(readlink -f "$(command -v java)")
-version=$("$java" -version 2>&1)
-[[ $version = *'"17.'* || $version = *'"21.'* ]] || skip "needs Java 17 or 21 as java"
+in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
+java=$(in_root readlink -f "${HEARTH_JAVA:-/usr/bin/java}")
+[ -e "$root$java" ] || skip "needs ${HEARTH_JAVA:-java}"
+# The launcher finds the files of its version by /proc/self/exe.
+if [ -n "$root" ]; then
+	at_exit+=("umount '$root/proc' && rm -rf -- '$root$work'")
+	mount -t proc proc "$root/proc"
+fi
+version=$(in_root "$java" -version 2>&1)
+[[ $version = *\"@(1.8.0|11.|17.|21.|25.|26.)* ]] || skip "needs Java 8, 11, 17, 21, 25 or 26 as java"
 source=$e2e_root/tests/workloads/JavaStacks.java
-javac -g -d "$work" "$source"
+classes=$work/classes
+mkdir -p "$root$classes"
+javac --release 8 -Xlint:-options -g -d "$root$classes" "$source"
 
 # start_java NAME MODE [OPTION...]: a process has the name of the file that it executes, also if that is a symbolic link.
 start_java() {
 	local name=$1 mode=$2
-	ln -s "$java" "$work/$name"
-	start_background "$name" "$work/$name" "${@:3}" -cp "$work" JavaStacks "$mode"
+	ln -s "$java" "$root$classes/$name"
+	local command=("$classes/$name" "${@:3}" -cp "$classes" JavaStacks "$mode")
+	[ -z "$root" ] || command=(chroot "$root" "${command[@]}")
+	start_background "$name" "${command[@]}"
 	pids[$name]=$background_pid
 }
 
@@ -43,7 +57,7 @@ for method in sixty thirty ten; do
 	not_inlined+=("-XX:CompileCommand=dontinline,JavaStacks.$method")
 done
 start_java jv_compiled shares "${not_inlined[@]}"
-start_java jv_c1 shares -XX:TieredStopAtLevel=1 "${not_inlined[@]}"
+start_java jv_c1 lambda -XX:TieredStopAtLevel=1 "${not_inlined[@]}"
 start_java jv_inlined shares -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints
 start_java jv_interpreted shares -Xint
 start_java jv_recursion recursion
@@ -77,9 +91,16 @@ for program in jv_compiled jv_c1 jv_inlined jv_interpreted; do
 	expect_share_of_main "$profile" 'thirty()' 30
 	expect_share_of_main "$profile" 'ten()' 10
 	expect_label "$profile" "JavaStacks.sixty() (JavaStacks.java:$(line_of 'sink = spin(60000)'))"
-	expect_label "$profile" "JavaStacks.shares() (JavaStacks.java:$(line_of '		thirty();'))"
+	if [ $program = jv_c1 ]; then
+		line=$(line_of 'runnable.run()')
+		expect_label "$profile" "JavaStacks.run(Runnable[]) (JavaStacks.java:$line)"
+		callers='JavaStacks\.lambda\$main\$[0-2]\(\)<JavaStacks\$\$Lambda\.run\(\)<JavaStacks\.run\(Runnable\[\]\)'
+	else
+		expect_label "$profile" "JavaStacks.shares() (JavaStacks.java:$(line_of '		thirty();'))"
+		callers='JavaStacks\.shares\(\)'
+	fi
 	wrong=$(callers_of "$profile" 'JavaStacks.spin(int)' |
-		grep -vE '^JavaStacks\.(sixty|thirty|ten)\(\)<JavaStacks\.shares\(\)<JavaStacks\.main\(String\[\]\)<' || true)
+		grep -vE "^JavaStacks\.(sixty|thirty|ten)\(\)<$callers<JavaStacks\.main\(String\[\]\)<" || true)
 	[ -z "$wrong" ] || fail "callers of spin(): $wrong"
 done
 

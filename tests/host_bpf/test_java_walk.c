@@ -41,6 +41,7 @@ static const struct abi_hotspot_layout layout = {
 	.nmethod_orig_pc = 40,
 	.method_const = 8,
 	.const_method_bytes = 16,
+	.byte_code_below_fp = 64,
 };
 
 static const char *const names[] = { "nmethod", "native nmethod", "StubRoutines (1)" };
@@ -405,6 +406,50 @@ static void an_invalidated_frame_has_its_true_position(void **state)
 	expect_java(output, 1, compiled(1), 77);
 }
 
+/*
+ * In JDK 8 and 25 the header has distances of 32 bits instead of addresses; in JDK 25 the offset at which
+ * the frame is complete has 16 bits.
+ */
+static void places_may_be_relative_to_the_code(void **state)
+{
+	struct java *java = *state;
+	const struct host_unwind_output *output;
+	uint64_t *words = &java->process->words[blob_word_of(1)];
+
+	java->jvm.layout.places_are_relative = 1;
+	for (unsigned int blob = 0; blob < 2; blob++) {
+		uint64_t *header = &java->process->words[blob_word_of(blob)];
+
+		put_blob(java, blob, NMETHOD, 4);
+		header[layout.blob_code / 8] = 8ULL * CODE | 0xdeadULL << 32;
+		header[layout.nmethod_deopt / 8] = (8ULL * CODE + 8) | 0xbeefULL << 32;
+		header[layout.blob_frame_complete / 8] |= 0xdead0000ULL << 32;
+	}
+	put(java, STACK, 0, 0, 0, code_of(1) + 8);
+	put(java, STACK + 4, 0, code_of(1) + 77, 0, in_function(OUTERMOST));
+	output = walk(java, in_blob(0), 0);
+	assert_int_equal(output->header.n_user_frames, 3);
+	expect_java(output, 0, compiled(0), offset_in(0));
+	expect_java(output, 1, compiled(1), 77); /* it was invalidated */
+	expect_native(output, 2, in_function(OUTERMOST));
+	/* An address in these fields is not used. */
+	words[layout.nmethod_deopt / 8] = code_of(1) + 8;
+	output = walk(java, in_blob(0), 0);
+	expect_java(output, 1, compiled(1), 8);
+}
+
+static void interpreted_frames_of_jdk_8_are_a_word_smaller(void **state)
+{
+	const uint64_t pc = OTHER_START + 16;
+	struct java *java = *state;
+
+	java->jvm.layout.byte_code_below_fp = 56;
+	put_interpreted(java, STACK + 12, 0, 0, 0, at_word(STACK + 30), in_function(WITH_FP));
+	java->process->words[STACK + 12 - 7] = byte_code_of(0) + 3;
+	link_frame(java->process, STACK + 30, 0, in_function(OUTERMOST));
+	expect_java(walk(java, pc, at_word(STACK + 12)), 0, method_of(0), 3);
+}
+
 static void code_that_cannot_be_found_is_counted(void **state)
 {
 	struct java *java = *state;
@@ -465,6 +510,8 @@ int main(void)
 		java_test(an_interpreted_frame_that_is_not_made_is_left_out),
 		java_test(stubs_have_a_size_or_a_return_address_into_java),
 		java_test(an_invalidated_frame_has_its_true_position),
+		java_test(places_may_be_relative_to_the_code),
+		java_test(interpreted_frames_of_jdk_8_are_a_word_smaller),
 		java_test(code_that_cannot_be_found_is_counted),
 		java_test(impossible_frames_end_the_stack_with_a_reason),
 	};

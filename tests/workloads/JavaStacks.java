@@ -5,9 +5,10 @@
  *
  *   shares    sixty(), thirty() and ten() take 60, 30 and 10 %
  *   recursion descend() calls itself to a depth of 50, then work()
+ *   lambda    run() calls sixty(), thirty() and ten() by lambda expressions
  *   copy      copy() spends nearly all its time in System.arraycopy()
  *
- * Usage: JavaStacks MODE
+ * Usage: JavaStacks MODE. The language is that of Java 8.
  */
 public class JavaStacks {
 	static volatile double sink;
@@ -37,6 +38,11 @@ public class JavaStacks {
 		ten();
 	}
 
+	static void run(Runnable... runnables) {
+		for (Runnable runnable : runnables)
+			runnable.run();
+	}
+
 	static double work() {
 		return spin(20000);
 	}
@@ -58,9 +64,17 @@ public class JavaStacks {
 
 		for (;;) {
 			switch (arguments[0]) {
-			case "shares" -> shares();
-			case "recursion" -> sink = descend(50);
-			default -> copy(from, to);
+			case "shares":
+				shares();
+				break;
+			case "recursion":
+				sink = descend(50);
+				break;
+			case "lambda":
+				run(() -> sixty(), () -> thirty(), () -> ten());
+				break;
+			default:
+				copy(from, to);
 			}
 		}
 	}

@@ -16,9 +16,6 @@
 /* ConstMethod._flags, bit 0: there is a line table after the byte code. */
 #define HAS_LINE_TABLE 1
 
-/* From JDK 20 on, compressed numbers have no byte 0. */
-#define FIRST_WITHOUT_ZERO 20
-
 /* Size of one entry of a constant pool. */
 #define POOL_ENTRY_BYTES 8
 
@@ -165,7 +162,7 @@ static int read_line_table(const struct hotspot_memory *memory, const struct met
 			   uint8_t *to, uint32_t *ret_bytes)
 {
 	const struct hotspot_layout *layout = memory->layout;
-	const bool without_zero = layout->version >= FIRST_WITHOUT_ZERO;
+	const bool without_zero = layout->excludes_zero;
 	uint32_t words;
 	uint64_t start, end;
 	size_t size;
@@ -188,6 +185,23 @@ static int read_line_table(const struct hotspot_memory *memory, const struct met
 	return 0;
 }
 
+/* The index of the source file's name in the constant pool; 0: the class has none. */
+static int read_file_index(const struct hotspot_memory *memory, const struct method *method,
+			   uint16_t *ret_index)
+{
+	const uint16_t *offset = memory->layout->offset;
+	uint64_t address = method->pool + offset[HOTSPOT_POOL_FILE];
+	int r;
+
+	if (offset[HOTSPOT_POOL_FILE] == 0) {
+		r = read_word(memory, method->pool + offset[HOTSPOT_POOL_HOLDER], &address);
+		if (r < 0)
+			return r;
+		address += offset[HOTSPOT_CLASS_FILE];
+	}
+	return read_bytes(memory, address, ret_index, sizeof(*ret_index));
+}
+
 /* Writes the path of the source file: the folders of the package, and its name. */
 static int read_file(const struct hotspot_memory *memory, const struct method *method,
 		     struct bytes_view class_name, uint8_t *to, uint32_t *ret_bytes)
@@ -197,8 +211,7 @@ static int read_file(const struct hotspot_memory *memory, const struct method *m
 				      .size = java_package_bytes(class_name) };
 	uint16_t index;
 	size_t used;
-	int r = read_bytes(memory, method->pool + memory->layout->offset[HOTSPOT_POOL_FILE], &index,
-			   sizeof(index));
+	int r = read_file_index(memory, method, &index);
 
 	*ret_bytes = 0;
 	if (r < 0 || index == 0)

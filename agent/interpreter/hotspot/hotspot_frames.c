@@ -19,16 +19,13 @@
 /* The list has at most this many elements. */
 #define MAX_PC_DESCS (1U << 20)
 
-/* From JDK 20 on, compressed numbers have no byte 0. */
-#define FIRST_WITHOUT_ZERO 20
-
 #define FIRST_INDEX (-1) /* of the code before the first byte code */
 
 struct compiled {
 	const struct hotspot_memory *memory;
 	uint64_t nmethod;
-	uint64_t method, scopes;
-	uint32_t metadata, pcs, pcs_end; /* distances from @nmethod */
+	uint64_t method;
+	uint64_t place[HOTSPOT_N_PLACES]; /* addresses */
 };
 
 static int read_bytes(const struct compiled *code, uint64_t address, void *to, size_t size)
@@ -36,27 +33,40 @@ static int read_bytes(const struct compiled *code, uint64_t address, void *to, s
 	return code->memory->read(code->memory->arg, address, to, size);
 }
 
-static int read_field(const struct compiled *code, enum hotspot_field field, void *to, size_t size)
+static int read_place(struct compiled *code, enum hotspot_place_id id)
 {
-	return read_bytes(code, code->nmethod + code->memory->layout->offset[field], to, size);
+	const struct hotspot_layout *layout = code->memory->layout;
+	const struct hotspot_place *place = &layout->place[id];
+	uint64_t *address = &code->place[id];
+	uint64_t base = code->nmethod;
+	uint32_t distance;
+	int r = 0;
+
+	if (place->base == HOTSPOT_BASE_NONE)
+		return read_bytes(code, code->nmethod + place->offset, address, sizeof(*address));
+	if (place->base != HOTSPOT_BASE_BLOB)
+		r = read_bytes(code, code->nmethod + layout->base[place->base], &base,
+			       sizeof(base));
+	if (r == 0)
+		r = read_bytes(code, code->nmethod + place->offset, &distance, sizeof(distance));
+	if (r == 0)
+		*address = base + distance;
+	return r;
 }
 
 static int read_head(struct compiled *code)
 {
-	int r = read_field(code, HOTSPOT_NMETHOD_METHOD, &code->method, sizeof(code->method));
+	uint64_t *place = code->place;
+	int r = read_bytes(code,
+			   code->nmethod + code->memory->layout->offset[HOTSPOT_NMETHOD_METHOD],
+			   &code->method, sizeof(code->method));
 
-	if (r == 0)
-		r = read_field(code, HOTSPOT_NMETHOD_SCOPES, &code->scopes, sizeof(code->scopes));
-	if (r == 0)
-		r = read_field(code, HOTSPOT_NMETHOD_METADATA, &code->metadata,
-			       sizeof(code->metadata));
-	if (r == 0)
-		r = read_field(code, HOTSPOT_NMETHOD_PCS, &code->pcs, sizeof(code->pcs));
-	if (r == 0)
-		r = read_field(code, HOTSPOT_NMETHOD_PCS_END, &code->pcs_end,
-			       sizeof(code->pcs_end));
-	if (r == 0 && (code->method == 0 || code->pcs > code->pcs_end))
+	for (int id = HOTSPOT_PLACE_METHODS; r == 0 && id < HOTSPOT_N_PLACES; id++)
+		r = read_place(code, (enum hotspot_place_id)id);
+	if (r == 0 &&
+	    (code->method == 0 || place[HOTSPOT_PLACE_PCS] > place[HOTSPOT_PLACE_PCS_END]))
 		r = -EBADMSG;
+	place[HOTSPOT_PLACE_METHODS] = (place[HOTSPOT_PLACE_METHODS] + 7) & ~(uint64_t)7;
 	return r;
 }
 
@@ -68,8 +78,8 @@ struct pc_desc {
 static int read_pc_desc(const struct compiled *code, uint32_t index, struct pc_desc *ret_desc)
 {
 	const struct hotspot_layout *layout = code->memory->layout;
-	const uint64_t address =
-		code->nmethod + code->pcs + (uint64_t)index * layout->size[HOTSPOT_SIZE_PC_DESC];
+	const uint64_t address = code->place[HOTSPOT_PLACE_PCS] +
+				 (uint64_t)index * layout->size[HOTSPOT_SIZE_PC_DESC];
 	int r = read_bytes(code, address + layout->offset[HOTSPOT_PC_OFFSET], &ret_desc->pc_offset,
 			   sizeof(ret_desc->pc_offset));
 
@@ -82,7 +92,9 @@ static int read_pc_desc(const struct compiled *code, uint32_t index, struct pc_d
 static int find_pc_desc(const struct compiled *code, uint32_t pc_offset, struct pc_desc *ret_desc)
 {
 	const uint32_t bytes = code->memory->layout->size[HOTSPOT_SIZE_PC_DESC];
-	uint32_t low = 0, high = MIN((code->pcs_end - code->pcs) / bytes, MAX_PC_DESCS);
+	const uint64_t n_bytes =
+		code->place[HOTSPOT_PLACE_PCS_END] - code->place[HOTSPOT_PLACE_PCS];
+	uint32_t low = 0, high = (uint32_t)MIN(n_bytes / bytes, (uint64_t)MAX_PC_DESCS);
 	const uint32_t count = high;
 
 	while (low < high) {
@@ -105,7 +117,7 @@ static int find_pc_desc(const struct compiled *code, uint32_t pc_offset, struct 
 static bool take_number(const struct hotspot_layout *layout, const uint8_t bytes[SCOPE_BYTES],
 			size_t *at, uint32_t *ret_number)
 {
-	const uint32_t excluded = layout->version >= FIRST_WITHOUT_ZERO;
+	const uint32_t excluded = layout->excludes_zero;
 
 	*ret_number = 0;
 	for (unsigned int i = 0; i < MAX_NUMBER_BYTES && *at < SCOPE_BYTES; i++) {
@@ -129,7 +141,7 @@ static int read_scope(const struct compiled *code, uint32_t scope, struct compil
 	uint8_t bytes[SCOPE_BYTES] = {};
 	uint32_t method, index;
 	size_t at = 0;
-	int r = read_bytes(code, code->scopes + scope, bytes, sizeof(bytes));
+	int r = read_bytes(code, code->place[HOTSPOT_PLACE_SCOPES] + scope, bytes, sizeof(bytes));
 
 	if (r < 0)
 		return r;
@@ -141,7 +153,7 @@ static int read_scope(const struct compiled *code, uint32_t scope, struct compil
 	if ((int64_t)index + FIRST_INDEX > 0 && index <= UINT16_MAX)
 		ret_frame->position = (uint32_t)((int64_t)index + FIRST_INDEX);
 	return read_bytes(code,
-			  code->nmethod + code->metadata +
+			  code->place[HOTSPOT_PLACE_METHODS] +
 				  (uint64_t)(method - 1) * sizeof(ret_frame->function),
 			  &ret_frame->function, sizeof(ret_frame->function));
 }

@@ -22,7 +22,32 @@ enum hotspot_field {
 #define X(id, ...) HOTSPOT_##id,
 	HOTSPOT_FIELDS(X)
 #undef X
+		HOTSPOT_N_NEEDED_FIELDS,
+	HOTSPOT_LAST_NEEDED_FIELD = HOTSPOT_N_NEEDED_FIELDS - 1,
+#define X(id, ...) HOTSPOT_##id,
+	HOTSPOT_FILE_FIELDS(X)
+#undef X
 		HOTSPOT_N_FIELDS,
+};
+
+/* To what a place is relative. */
+enum hotspot_base {
+	HOTSPOT_BASE_NONE, /* the field has an address */
+	HOTSPOT_BASE_BLOB, /* the field is a number of bytes, as for the following ones */
+#define X(id, ...) HOTSPOT_BASE_##id,
+	HOTSPOT_BASES(X)
+#undef X
+		HOTSPOT_N_BASES,
+};
+
+enum hotspot_place_id {
+	HOTSPOT_PLACE_CODE,    /* the instructions */
+	HOTSPOT_PLACE_DEOPT,   /* where invalidated code continues */
+	HOTSPOT_PLACE_METHODS, /* a list of Method, rounded up to a word */
+	HOTSPOT_PLACE_SCOPES,  /* descriptions of positions (hotspot_frames.c) */
+	HOTSPOT_PLACE_PCS,     /* a list of PcDesc */
+	HOTSPOT_PLACE_PCS_END,
+	HOTSPOT_N_PLACES,
 };
 
 enum hotspot_static {
@@ -42,12 +67,19 @@ enum hotspot_size {
 /* No structure of a JVM is larger. */
 #define HOTSPOT_MAX_OFFSET 4096
 
+struct hotspot_place {
+	uint16_t base; /* enum hotspot_base */
+	uint16_t
+		offset; /* of a field in the header of the code: an address, or a number of 32 bits */
+};
+
 /* The same for all processes that run one build of the JVM. */
 struct hotspot_layout {
 	uint16_t offset[HOTSPOT_N_FIELDS];
 	uint16_t size[HOTSPOT_N_SIZES];
-	uint16_t version; /* of the JDK: 17 */
-	uint16_t zero;
+	uint16_t base[HOTSPOT_N_BASES]; /* offset of the field with the address, if it has one */
+	struct hotspot_place place[HOTSPOT_N_PLACES];
+	uint16_t excludes_zero; /* 1: compressed numbers have no byte 0 */
 };
 
 /* Copies [@address, @address + @size) to @buffer. 0, or a negative errno. */

@@ -172,7 +172,7 @@ static void a_jvm_is_published_with_its_ranges_and_its_image(void **state)
 	assert_int_equal(fixture->published.call_stub_return, 0x1000cc9);
 	expect_counts(fixture, 1, 0);
 	assert_non_null(layout_of(fixture, pid, EXEC_COUNT, START_TIME_NS));
-	assert_int_equal(layout_of(fixture, pid, EXEC_COUNT, START_TIME_NS)->version, 17);
+	assert_int_equal(layout_of(fixture, pid, EXEC_COUNT, START_TIME_NS)->excludes_zero, 0);
 	/* another image, another process with the same PID, a process without a JVM */
 	assert_null(layout_of(fixture, pid, EXEC_COUNT + ABI_EXEC_STEP, START_TIME_NS));
 	assert_null(layout_of(fixture, pid, EXEC_COUNT, START_TIME_NS + NSEC_PER_SEC));

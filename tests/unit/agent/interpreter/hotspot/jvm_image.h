@@ -3,8 +3,8 @@
 
 /*
  * The memory of a JVM: the tables are written as a JVM has them, from those that were read from
- * processes of OpenJDK 17.0.15 and 21.0.13 on x86-64 (jdk17.txt, jdk21.txt), and the objects to
- * which static fields point.
+ * processes of OpenJDK 8u504, 11.0.33, 17.0.15, 21.0.13 and 25.0.5 on x86-64 (jdk8.txt to jdk25.txt),
+ * and the objects to which static fields point.
  */
 #include "agent/interpreter/hotspot/hotspot_layout.h"
 #include "tests/support/unit.h"
@@ -14,15 +14,22 @@
 #define STRUCT_BYTES 48
 #define TYPE_BYTES   40
 
+struct recorded {
+	uint64_t structs[512][STRUCT_BYTES / 8];
+	uint64_t types[64][TYPE_BYTES / 8];
+	size_t n_structs, n_types;
+};
+
 struct image {
 	uint8_t bytes[MEMORY_BYTES];
 	uint64_t base; /* address of the bytes in the process */
 	size_t used;
 	uint64_t symbols[HOTSPOT_N_SYMBOLS];
 	uint64_t statics[HOTSPOT_N_STATICS]; /* addresses of the static fields */
-	const char *recorded;                /* path of jdk17.txt or jdk21.txt */
-	uint32_t version;                    /* of the JDK: 17 or 21 */
-	const char *left_out;                /* a field that the tables lack */
+	struct recorded recorded;
+	const char *path;     /* of jdk17.txt or another such file */
+	uint32_t version;     /* that the JVM says; JDK 8 says 25 */
+	const char *left_out; /* a field that the tables lack */
 };
 
 static inline int read_image(void *arg, uint64_t address, void *buffer, size_t size)
@@ -67,7 +74,7 @@ static inline uint64_t address_of_static(struct image *image, const char *type, 
 	static const struct {
 		const char *type, *field;
 	} names[] = {
-#define X(id, type, field) { type, field },
+#define X(id, type, field, ...) { type, field },
 		HOTSPOT_STATICS(X)
 #undef X
 	};
@@ -78,16 +85,11 @@ static inline uint64_t address_of_static(struct image *image, const char *type, 
 	return image->base;
 }
 
-struct recorded {
-	uint64_t structs[512][STRUCT_BYTES / 8];
-	uint64_t types[64][TYPE_BYTES / 8];
-	size_t n_structs, n_types;
-};
-
-static inline void read_recorded(struct image *image, struct recorded *recorded)
+static inline void read_recorded(struct image *image)
 {
-	scoped(scoped_fclose) FILE *file = fopen(image->recorded, "re");
-	char line[256], type[128], field[128];
+	scoped(scoped_fclose) FILE *file = fopen(image->path, "re");
+	struct recorded *recorded = &image->recorded;
+	char line[256], type[128], field[128], field_type[128];
 
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file)) {
@@ -101,14 +103,15 @@ static inline void read_recorded(struct image *image, struct recorded *recorded)
 			entry[3] = number;
 			continue;
 		}
-		assert_int_equal(sscanf(line, "field|%127[^|]|%127[^|]|%u|%zu", type, field,
-					&is_static, &number),
-				 4);
+		assert_int_equal(sscanf(line, "field|%127[^|]|%127[^|]|%u|%zu|%127[^|\n]", type,
+					field, &is_static, &number, field_type),
+				 5);
 		if (image->left_out && strcmp(image->left_out, field) == 0)
 			continue;
 		entry = recorded->structs[recorded->n_structs++];
 		entry[0] = put_text(image, type);
 		entry[1] = put_text(image, field);
+		entry[2] = put_text(image, field_type);
 		entry[3] = is_static;
 		entry[4] = number;
 		entry[5] = is_static ? address_of_static(image, type, field) : 0;
@@ -118,50 +121,80 @@ static inline void read_recorded(struct image *image, struct recorded *recorded)
 
 static inline void put_tables(struct image *image)
 {
-	static const uint64_t struct_offsets[] = { 0, 8, 24, 32, 40, STRUCT_BYTES };
+	static const uint64_t struct_offsets[] = { 0, 8, 16, 24, 32, 40, STRUCT_BYTES };
 	static const uint64_t type_offsets[] = { 0, 24, TYPE_BYTES };
-	static struct recorded recorded;
+	const struct recorded *recorded = &image->recorded;
 
-	recorded = (struct recorded){};
 	for (size_t i = 0; i < HOTSPOT_N_STATICS; i++)
 		image->statics[i] = put_word(image, 0);
-	read_recorded(image, &recorded);
+	read_recorded(image);
 	image->symbols[HOTSPOT_SYMBOL_STRUCTS] = put_word(
-		image, put(image, recorded.structs, (recorded.n_structs + 1) * STRUCT_BYTES));
+		image, put(image, recorded->structs, (recorded->n_structs + 1) * STRUCT_BYTES));
 	image->symbols[HOTSPOT_SYMBOL_TYPES] =
-		put_word(image, put(image, recorded.types, (recorded.n_types + 1) * TYPE_BYTES));
+		put_word(image, put(image, recorded->types, (recorded->n_types + 1) * TYPE_BYTES));
 	for (size_t i = 0; i < ARRAY_SIZE(struct_offsets); i++)
 		image->symbols[HOTSPOT_SYMBOL_STRUCT_TYPE + i] = put_word(image, struct_offsets[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(type_offsets); i++)
 		image->symbols[HOTSPOT_SYMBOL_TYPE_NAME + i] = put_word(image, type_offsets[i]);
 }
 
-/* Two heaps and the interpreter. In JDK 21 the fields of CodeHeap are 8 bytes lower. */
+/* The entry of a field; NULL: it was left out, so that the layout is refused. */
+static inline const uint64_t *entry_of(const struct image *image, const char *type,
+				       const char *field)
+{
+	const char *bytes = (const char *)image->bytes;
+
+	for (size_t i = 0; i < image->recorded.n_structs; i++) {
+		const uint64_t *entry = image->recorded.structs[i];
+
+		if (strcmp(bytes + (entry[0] - image->base), type) == 0 &&
+		    strcmp(bytes + (entry[1] - image->base), field) == 0)
+			return entry;
+	}
+	assert_non_null(image->left_out);
+	return NULL;
+}
+
+static inline size_t offset_of(const struct image *image, const char *type, const char *field)
+{
+	const uint64_t *entry = entry_of(image, type, field);
+
+	return entry ? entry[4] : 0;
+}
+
+static inline uint64_t put_heap(struct image *image, uint64_t low, uint64_t high, uint64_t map)
+{
+	const size_t memory = offset_of(image, "CodeHeap", "_memory");
+	const size_t at_low = offset_of(image, "VirtualSpace", "_low_boundary");
+	const uint32_t shift = 7;
+	uint8_t heap[320] = {};
+
+	memcpy(heap + memory + at_low, &low, 8);
+	memcpy(heap + memory + offset_of(image, "VirtualSpace", "_high_boundary"), &high, 8);
+	memcpy(heap + offset_of(image, "CodeHeap", "_segmap") + at_low, &map, 8);
+	memcpy(heap + offset_of(image, "CodeHeap", "_log2_segment_size"), &shift, sizeof(shift));
+	return put(image, heap, sizeof(heap));
+}
+
+/* Two heaps, or the single heap of JDK 8, and the interpreter. */
 static inline void put_objects(struct image *image)
 {
-	uint8_t heap[2][264] = {}, array[16] = {}, queue[40] = {};
-	const uint64_t ranges[2][3] = {
-		{ 0x1000000, 0x2000000, 0x9000000 },
-		{ 0x2000000, 0x3000000, 0x9800000 },
-	};
-	const uint32_t shift = 7, n_heaps = 2, interpreter_bytes = 0x18000;
-	const size_t at_memory = image->version == 17 ? 8 : 0;
+	const uint32_t n_heaps = 2, interpreter_bytes = 0x18000;
 	const uint64_t interpreter = 0x1008b80;
-	uint64_t items[2], at;
+	uint64_t items[2] = { put_heap(image, 0x1000000, 0x2000000, 0x9000000),
+			      put_heap(image, 0x2000000, 0x3000000, 0x9800000) };
+	uint8_t array[32] = {}, queue[40] = {};
+	uint64_t at = put(image, items, sizeof(items));
 
-	for (size_t i = 0; i < 2; i++) {
-		memcpy(heap[i] + at_memory, &ranges[i][0], 8);
-		memcpy(heap[i] + at_memory + 8, &ranges[i][1], 8);
-		memcpy(heap[i] + at_memory + 112, &ranges[i][2], 8);
-		memcpy(heap[i] + at_memory + 248, &shift, sizeof(shift));
-		items[i] = put(image, heap[i], sizeof(heap[i]));
-	}
-	at = put(image, items, sizeof(items));
 	memcpy(array, &n_heaps, sizeof(n_heaps));
-	memcpy(array + 8, &at, sizeof(at));
+	memcpy(array + offset_of(image, "GrowableArray<int>", "_data"), &at, sizeof(at));
 	set_word(image, image->statics[HOTSPOT_STATIC_HEAPS], put(image, array, sizeof(array)));
+	set_word(image, image->statics[HOTSPOT_STATIC_HEAP], items[0]);
 	memcpy(queue + 8, &interpreter, sizeof(interpreter));
-	memcpy(queue + 20, &interpreter_bytes, sizeof(interpreter_bytes));
+	memcpy(queue + offset_of(image, "StubQueue", "_buffer_limit"), &interpreter_bytes,
+	       sizeof(interpreter_bytes));
+	memcpy(queue + offset_of(image, "StubQueue", "_queue_end"), &interpreter_bytes,
+	       sizeof(interpreter_bytes));
 	set_word(image, image->statics[HOTSPOT_STATIC_INTERPRETER],
 		 put(image, queue, sizeof(queue)));
 	set_word(image, image->statics[HOTSPOT_STATIC_CALL_STUB_RETURN], 0x1000cc9);
@@ -177,7 +210,7 @@ static inline struct image *image_new_of(uint32_t version, const char *recorded,
 	assert_non_null(image);
 	image->base = base ? base : (uintptr_t)image->bytes;
 	image->version = version;
-	image->recorded = recorded;
+	image->path = recorded;
 	image->left_out = left_out;
 	put_tables(image);
 	put_objects(image);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a method and compiled code from memory in which they have the layout of JDK 17. */
+/* Reads a method and compiled code from memory in which they have the layout of JDK 17, or another. */
 #include "agent/interpreter/hotspot/hotspot_code.h"
 #include "bpf/abi/jvm.h"
 
@@ -24,11 +24,8 @@ enum {
 };
 
 static const struct hotspot_layout layout_17 = {
-	.version = 17,
 	.offset = {
 		[HOTSPOT_BLOB_NAME] = 96, [HOTSPOT_NMETHOD_METHOD] = 112,
-		[HOTSPOT_NMETHOD_SCOPES] = 120, [HOTSPOT_NMETHOD_METADATA] = 260,
-		[HOTSPOT_NMETHOD_PCS] = 268, [HOTSPOT_NMETHOD_PCS_END] = 272,
 		[HOTSPOT_PC_OFFSET] = 0, [HOTSPOT_PC_SCOPE] = 4, [HOTSPOT_METHOD_CONST] = 8,
 		[HOTSPOT_CONST_POOL] = 8, [HOTSPOT_CONST_SIZE] = 24, [HOTSPOT_CONST_FLAGS] = 28,
 		[HOTSPOT_CONST_CODE_SIZE] = 32, [HOTSPOT_CONST_NAME] = 34,
@@ -39,6 +36,12 @@ static const struct hotspot_layout layout_17 = {
 	.size = {
 		[HOTSPOT_SIZE_HEAP_BLOCK] = 16, [HOTSPOT_SIZE_CONST_METHOD] = 48,
 		[HOTSPOT_SIZE_CONSTANT_POOL] = 72, [HOTSPOT_SIZE_PC_DESC] = 16,
+	},
+	.place = {
+		[HOTSPOT_PLACE_METHODS] = { HOTSPOT_BASE_BLOB, 260 },
+		[HOTSPOT_PLACE_SCOPES] = { HOTSPOT_BASE_NONE, 120 },
+		[HOTSPOT_PLACE_PCS] = { HOTSPOT_BASE_BLOB, 268 },
+		[HOTSPOT_PLACE_PCS_END] = { HOTSPOT_BASE_BLOB, 272 },
 	},
 };
 
@@ -105,7 +108,10 @@ static void put_method(struct memory *memory)
 	put_symbol(memory, FILE_NAME, "Shop.java");
 }
 
-/* PcDescs at the offsets -1 (a sentinel), 16, 40, and a last one; the scopes, and two methods. */
+/*
+ * PcDescs at the offsets -1 (a sentinel), 16, 40, and a last one; the scopes, and two methods: at the
+ * distances 0x200, 0x300 and 0x400.
+ */
 static void put_compiled(struct memory *memory)
 {
 	static const struct {
@@ -232,24 +238,108 @@ static void compiled_code_has_the_methods_inlined_at_each_address(void **state)
 	}
 }
 
-/* Since JDK 20 each byte of a number is larger by 1, so that none is 0. */
-static void numbers_of_jdk_21_are_read(void **state)
+static void expect_inlined(const struct memory *memory, const struct hotspot_layout *layout)
 {
-	static const uint8_t scopes_21[] = { 1, 1, 2, 13, 2, 3, 4 };
-	struct hotspot_layout layout = layout_17;
-	scoped_free struct memory *memory = memory_new();
-	struct hotspot_memory reader = reader_of(memory);
+	const struct hotspot_memory reader = { .layout = layout,
+					       .read = read_memory,
+					       .arg = (void *)memory };
 	struct compiled_frame frames[COMPILED_MAX_INLINED];
 
-	(void)state;
-	layout.version = 21;
-	reader.layout = &layout;
-	put(memory, NMETHOD + 0x300, scopes_21, sizeof(scopes_21));
 	assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 2);
 	assert_int_equal(frames[0].function, OTHER_METHOD);
 	assert_int_equal(frames[0].position, 2);
 	assert_int_equal(frames[1].function, METHOD);
 	assert_int_equal(frames[1].position, 11);
+}
+
+/* Since JDK 20 each byte of a number is larger by 1, so that none is 0. */
+static const uint8_t scopes_without_zero[] = { 1, 1, 2, 13, 2, 3, 4 };
+
+static void numbers_of_jdk_21_are_read(void **state)
+{
+	struct hotspot_layout layout = layout_17;
+	scoped_free struct memory *memory = memory_new();
+
+	(void)state;
+	layout.excludes_zero = 1;
+	put(memory, NMETHOD + 0x300, scopes_without_zero, sizeof(scopes_without_zero));
+	expect_inlined(memory, &layout);
+}
+
+/* JDK 8 has the distances of all parts from the beginning of the code. */
+static void compiled_code_of_jdk_8_is_read(void **state)
+{
+	struct hotspot_layout layout = layout_17;
+	scoped_free struct memory *memory = memory_new();
+
+	(void)state;
+	layout.place[HOTSPOT_PLACE_SCOPES] = (struct hotspot_place){ HOTSPOT_BASE_BLOB, 264 };
+	put_number(memory, NMETHOD + 120, 0, 8);
+	put_number(memory, NMETHOD + 264, 0x300, 4);
+	expect_inlined(memory, &layout);
+}
+
+/*
+ * In JDK 25 the descriptions are elsewhere; and the methods, behind relocation entries, whose size need
+ * not be a multiple of a word.
+ */
+static void compiled_code_of_jdk_25_is_read(void **state)
+{
+	enum { IMMUTABLE = NMETHOD + 0x180, MUTABLE = NMETHOD + 0x3f0, RELOCATION_BYTES = 14 };
+	struct hotspot_layout layout = layout_17;
+	scoped_free struct memory *memory = memory_new();
+
+	(void)state;
+	layout.excludes_zero = 1;
+	layout.base[HOTSPOT_BASE_IMMUTABLE] = 96;
+	layout.base[HOTSPOT_BASE_MUTABLE] = 16;
+	layout.place[HOTSPOT_PLACE_METHODS] = (struct hotspot_place){ HOTSPOT_BASE_MUTABLE, 28 };
+	layout.place[HOTSPOT_PLACE_SCOPES] = (struct hotspot_place){ HOTSPOT_BASE_IMMUTABLE, 200 };
+	layout.place[HOTSPOT_PLACE_PCS] = (struct hotspot_place){ HOTSPOT_BASE_IMMUTABLE, 196 };
+	layout.place[HOTSPOT_PLACE_PCS_END] = (struct hotspot_place){ HOTSPOT_BASE_IMMUTABLE, 200 };
+	put_number(memory, NMETHOD + 96, IMMUTABLE, 8);
+	put_number(memory, NMETHOD + 16, MUTABLE, 8);
+	put_number(memory, NMETHOD + 28, RELOCATION_BYTES, 4);
+	put_number(memory, NMETHOD + 196, NMETHOD + 0x200 - IMMUTABLE, 4);
+	put_number(memory, NMETHOD + 200, NMETHOD + 0x240 - IMMUTABLE, 4);
+	put(memory, NMETHOD + 0x240, scopes_without_zero, sizeof(scopes_without_zero));
+	expect_inlined(memory, &layout);
+	/* The code that calls a native method has no descriptions. */
+	put_number(memory, NMETHOD + 200, NMETHOD + 0x200 - IMMUTABLE, 4);
+	{
+		const struct hotspot_memory reader = { .layout = &layout,
+						       .read = read_memory,
+						       .arg = memory };
+		struct compiled_frame frames[COMPILED_MAX_INLINED];
+
+		assert_int_equal(hotspot_frames_read(&reader, NMETHOD, 40, frames), 1);
+		assert_int_equal(frames[0].function, METHOD);
+	}
+}
+
+/* JDK 8 and 11 have the index of the name of the file in the class. */
+static void the_file_of_a_class_of_jdk_11_is_read(void **state)
+{
+	static uint8_t content[CODE_CONTENT_BYTES];
+	struct hotspot_layout layout = layout_17;
+	scoped_free struct memory *memory = memory_new();
+	struct hotspot_memory reader = reader_of(memory);
+	struct read_code code;
+	size_t names;
+
+	(void)state;
+	layout.offset[HOTSPOT_POOL_FILE] = 0;
+	layout.offset[HOTSPOT_CLASS_FILE] = 58;
+	reader.layout = &layout;
+	put_number(memory, KLASS + 58, 3, 2);
+	assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content), 1);
+	names = (size_t)code.function_bytes + code.qualified_name_bytes;
+	assert_int_equal(code.file_bytes, strlen("com/example/Shop.java"));
+	assert_memory_equal(content + names, "com/example/Shop.java", code.file_bytes);
+	/* A class may be compiled without the name of its file. */
+	put_number(memory, KLASS + 58, 0, 2);
+	assert_int_equal(hotspot_code_read(&reader, METHOD, 0, &code, content), 1);
+	assert_int_equal(code.file_bytes, 0);
 }
 
 static void scopes_that_call_each_other_in_a_cycle_end(void **state)
@@ -276,6 +366,9 @@ int main(void)
 		cmocka_unit_test(a_method_whose_memory_was_used_again_is_refused),
 		cmocka_unit_test(compiled_code_has_the_methods_inlined_at_each_address),
 		cmocka_unit_test(numbers_of_jdk_21_are_read),
+		cmocka_unit_test(compiled_code_of_jdk_8_is_read),
+		cmocka_unit_test(compiled_code_of_jdk_25_is_read),
+		cmocka_unit_test(the_file_of_a_class_of_jdk_11_is_read),
 		cmocka_unit_test(scopes_that_call_each_other_in_a_cycle_end),
 	};
 
