@@ -93,6 +93,9 @@ int agent_close_window(struct agent *agent)
 	r = follow_modules(agent);
 	if (r < 0)
 		return r;
+	r = agent_follow_pods(agent);
+	if (r < 0)
+		return r;
 	r = event_sources_before_close(&agent->sources);
 	if (r < 0)
 		return r;

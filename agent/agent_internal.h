@@ -13,6 +13,7 @@
  *   agent_uploads.c  uploads executables that the server requests
  *   agent_metrics.c  gathers the metrics
  *   agent_cpus.c     follows CPUs that go offline and come back
+ *   agent_pods.c     labels processes with the names and labels of their Pods
  *   agent_records.c  reads samples and process events in the order of their times
  *   agent_helpers.c  looks up files of other processes, parks records that need them
  *   agent_fold.c     adds a sample to the open window
@@ -37,6 +38,7 @@
 #include "agent/interpreter/code_reader.h"
 #include "agent/interpreter/compiled_frames.h"
 #include "agent/interpreter/jvm_table.h"
+#include "agent/kubernetes/pod_watch.h"
 #include "agent/publish/mapping_publisher.h"
 #include "agent/parked_records.h"
 #include "agent/cpu/cpu_watch.h"
@@ -83,6 +85,8 @@ struct agent {
 	struct code_reader *code_reader;
 	struct jvm_table *jvms; /* these two: NULL if Java is not wanted */
 	struct compiled_frames *compiled_frames;
+	struct pod_watch *pods;   /* NULL: processes have no labels of Pods */
+	uint64_t pods_generation; /* of the lists by which processes were labelled */
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted;
@@ -250,6 +254,16 @@ int agent_read_all_samples(void *arg, const struct bpf_record_functions *functio
 /* Add a record of the ring buffer or of an event source to the open window. @arg: the agent. */
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
+
+/* agent_pods.c */
+
+/* Begins to read lists of Pods. To be called once privileges are given up. Logs failures. */
+int agent_start_pods(struct agent *agent);
+
+/* Labels processes again if a list of Pods was read. 0 or -ENOMEM. */
+int agent_follow_pods(struct agent *agent);
+
+void agent_update_pod_metrics(struct agent *agent);
 
 /* agent_helpers.c */
 

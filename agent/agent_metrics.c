@@ -221,6 +221,7 @@ void agent_update_metrics(struct agent *agent)
 	gather_tables(agent);
 	gather_own_costs(agent);
 	agent_update_helper_metrics(agent);
+	agent_update_pod_metrics(agent);
 	collector_stats(agent->collector, &collected);
 	set(agent, AGENT_METRIC_SAMPLES, collected.samples);
 	set(agent, AGENT_METRIC_ROWS, collected.rows);

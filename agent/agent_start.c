@@ -428,6 +428,9 @@ static int start(struct agent *agent, struct nursery *nursery)
 	r = agent_start_helpers(agent, nursery);
 	if (r < 0)
 		return r;
+	r = agent_start_pods(agent);
+	if (r < 0)
+		return r;
 	r = start_sampling(agent);
 	if (r < 0)
 		return r;
@@ -470,6 +473,7 @@ struct agent *agent_free(struct agent *agent)
 	if (agent->programs)
 		process_table_free(agent->processes);
 	agent_free_helpers(agent);
+	pod_watch_free(agent->pods);
 	copy_unwinder_free(agent->copy_unwinder);
 	mapping_publisher_release(&agent->publisher);
 	unwind_publisher_release(&agent->tables);

@@ -99,6 +99,20 @@ static int check_server(const struct agent_config *config, char *message)
 	return 0;
 }
 
+static int check_pods_url(const struct agent_config *config, char *message)
+{
+	const char *url = config->pods_url;
+
+	if (*url && (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
+		return refuse(
+			message,
+			"kubernetes.pods_url: '%.200s' does not begin with http:// or https://",
+			url);
+	if (strpbrk(url, " \t#"))
+		return refuse(message, "kubernetes.pods_url: '%.200s' has a space or '#'", url);
+	return 0;
+}
+
 static int check_pattern(const char *key, const char *text, size_t length, char *message)
 {
 	scoped_free char *copy = strndup(text, length);
@@ -330,6 +344,9 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	if (r < 0)
 		return r;
 	r = check_server(config, ret_message);
+	if (r < 0)
+		return r;
+	r = check_pods_url(config, ret_message);
 	if (r < 0)
 		return r;
 	r = check_token(config, ret_message);

@@ -25,6 +25,13 @@ struct agent_config {
 	char *host_name;   /* "": the host name of the system */
 	char *host_labels; /* "name=value" per line */
 
+	/* Lists of the host's Pods. */
+	char *pods_folder;
+	char *pods_url;
+	char *pods_token_file;
+	char *pods_ca_file;
+	bool pods_insecure_tls;
+
 	bool allow_second_agent; /* allows two agents of one host at the same server */
 
 	/* Of the event sources: each key's table row has the name and the meaning of its field. */

@@ -63,7 +63,7 @@ void cgroup_cache_add(struct cgroup_cache *cache, const struct process *process)
 	if (hash_table_insert(cache->by_cgroups, &process->cgroups, &value) < 0)
 		return;
 	cached = value;
-	cached->count = MIN(process->n_labels, (size_t)PROCESS_MAX_LABELS);
+	cached->count = MIN(process->n_cgroup_labels, (size_t)PROCESS_MAX_LABELS);
 	if (cached->count > 0)
 		memcpy(cached->labels, process->labels, cached->count * sizeof(*cached->labels));
 }
@@ -84,6 +84,6 @@ int cgroup_cache_find(struct cgroup_cache *cache, struct process *process)
 	}
 	free(process->labels);
 	process->labels = labels;
-	process->n_labels = cached->count;
+	process->n_labels = process->n_cgroup_labels = cached->count;
 	return 1;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A cache of labels by cgroups. All processes in the same cgroups (abi_sample.cgroups) have the
- * same labels, so /proc/PID/cgroup need not be read for each of the short-lived processes of a
- * build. Used by the agent's main thread.
+ * A cache of labels by cgroups, without those of Pods. All processes in the same cgroups
+ * (abi_sample.cgroups) have the same labels, so /proc/PID/cgroup need not be read for each of the
+ * short-lived processes of a build. Used by the agent's main thread.
  */
 
 #include "agent/process/process_table.h"

@@ -33,6 +33,7 @@ int process_image_copy_labels(struct process *process, const struct process *fro
 		return -ENOMEM;
 	memcpy(process->labels, from->labels, from->n_labels * sizeof(*from->labels));
 	process->n_labels = from->n_labels;
+	process->n_cgroup_labels = from->n_cgroup_labels;
 	return 0;
 }
 
@@ -213,13 +214,15 @@ void process_image_read_labels(const struct process_image_context *context, stru
 	process->labels_read_ns = process->cgroups ? clock_monotonic_ns(&system_clock) : 0;
 	cgroup_labels_parse(path, &found);
 	free(process->labels);
-	process->n_labels = 0;
+	process->n_labels = process->n_cgroup_labels = 0;
 	process->labels = calloc(PROCESS_MAX_LABELS, sizeof(*process->labels));
 	if (!process->labels)
 		return;
 	set_label(context, process, "container_id", found.container_id);
 	set_label(context, process, "pod_uid", found.pod_uid);
 	set_label(context, process, "unit", found.unit);
+	process->n_cgroup_labels = process->n_labels;
+	(void)process_image_find_pod(context, process);
 }
 
 int process_image_note_path(struct process *process, uint32_t executable_number)

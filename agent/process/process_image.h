@@ -18,6 +18,7 @@ struct process_image_context {
 	struct process_table_stats *stats;
 	struct process_identifier identifier; /* find is NULL: files are identified at once */
 	struct process_files files;           /* read is NULL: files are read at once */
+	struct process_pods pods;             /* find is NULL: Pods have no labels */
 	struct cgroup_cache *cgroups;
 };
 
@@ -109,6 +110,12 @@ int process_image_read_maps(const struct process_image_context *context, uint32_
 void process_image_apply_rules(const struct process_rules *rules, struct process *process);
 
 void process_image_find_main(const struct process_image_context *context, struct process *process);
+/*
+ * Sets the labels of the process's Pod, by the label pod_uid (process_pod.c). Keeps the labels that
+ * it has if the Pod is not known. 1: they changed; 0; or -ENOMEM.
+ */
+int process_image_find_pod(const struct process_image_context *context, struct process *process);
+
 void process_image_read_labels(const struct process_image_context *context,
 			       struct process *process);
 

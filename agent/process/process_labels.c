@@ -11,6 +11,7 @@
 
 #define CONTAINER_ID_LENGTH 64
 #define POD_UID_LENGTH      36
+#define STATIC_UID_LENGTH   32 /* of a pod that the kubelet reads from a file: a hash */
 
 static bool is_hex(const char *text, size_t length)
 {
@@ -40,6 +41,14 @@ static void parse_container(const char *part, size_t length, struct cgroup_label
 	labels->container_id[CONTAINER_ID_LENGTH] = '\0';
 }
 
+static bool ends_with(const char *part, size_t length, const char *suffix)
+{
+	size_t suffix_length = strlen(suffix);
+
+	return length > suffix_length &&
+	       memcmp(part + length - suffix_length, suffix, suffix_length) == 0;
+}
+
 /* 8-4-4-4-12 hex digits; systemd's slices have '_' where the UID has '-'. */
 static bool copy_uid(const char *text, char ret_uid[POD_UID_LENGTH + 1])
 {
@@ -54,6 +63,22 @@ static bool copy_uid(const char *text, char ret_uid[POD_UID_LENGTH + 1])
 	return true;
 }
 
+/* The part ends in "pod<uid>" or "pod<uid>.slice". */
+static void parse_static_pod(const char *part, size_t length, struct cgroup_labels *labels)
+{
+	static const char suffix[] = ".slice";
+
+	if (ends_with(part, length, suffix))
+		length -= sizeof(suffix) - 1;
+	if (length < 3 + STATIC_UID_LENGTH)
+		return;
+	part += length - 3 - STATIC_UID_LENGTH;
+	if (memcmp(part, "pod", 3) != 0 || !is_hex(part + 3, STATIC_UID_LENGTH))
+		return;
+	memcpy(labels->pod_uid, part + 3, STATIC_UID_LENGTH);
+	labels->pod_uid[STATIC_UID_LENGTH] = '\0';
+}
+
 /* "pod<uid>" or "kubepods-burstable-pod<uid>.slice". */
 static void parse_pod(const char *part, size_t length, struct cgroup_labels *labels)
 {
@@ -63,14 +88,7 @@ static void parse_pod(const char *part, size_t length, struct cgroup_labels *lab
 		if (memcmp(part + at, "pod", 3) == 0 && copy_uid(part + at + 3, uid))
 			memcpy(labels->pod_uid, uid, sizeof(uid));
 	}
-}
-
-static bool ends_with(const char *part, size_t length, const char *suffix)
-{
-	size_t suffix_length = strlen(suffix);
-
-	return length > suffix_length &&
-	       memcmp(part + length - suffix_length, suffix, suffix_length) == 0;
+	parse_static_pod(part, length, labels);
 }
 
 void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)

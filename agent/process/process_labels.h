@@ -7,6 +7,7 @@
  *
  *   kubepods .../pod<UID>/<64 hex>
  *   kubepods-...-pod<UID with _>.slice/cri-containerd-<64 hex>.scope
+ *   kubepods .../pod<32 hex>/<64 hex>                             a static pod
  *   /docker/<64 hex>, /system.slice/docker-<64 hex>.scope, libpod-<64 hex>.scope
  *   /system.slice/nginx.service, /user.slice/.../app-x.scope
  */

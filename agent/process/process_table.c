@@ -242,6 +242,26 @@ void process_table_set_identifier(struct process_table *table,
 	table->context.identifier = *identifier;
 }
 
+void process_table_set_pods(struct process_table *table, const struct process_pods *pods)
+{
+	table->context.pods = *pods;
+}
+
+static int find_pod_again_of(void *arg, struct process *process)
+{
+	const struct process_table *table = arg;
+	int r = process_image_find_pod(&table->context, process);
+
+	if (r == 1)
+		process->first_sent_sequence = 0;
+	return MIN(r, 0);
+}
+
+int process_table_find_pods_again(struct process_table *table)
+{
+	return process_table_each(table, find_pod_again_of, table);
+}
+
 void process_table_set_files(struct process_table *table, const struct process_files *files)
 {
 	table->context.files = *files;
@@ -284,8 +304,9 @@ void process_table_read_details(struct process_table *table, struct process *pro
 		return;
 	}
 	process->details_read = true;
-	if (cgroup_cache_find(table->context.cgroups, process) == 0 && !process->exited &&
-	    !process->retired)
+	if (cgroup_cache_find(table->context.cgroups, process) == 1)
+		(void)process_image_find_pod(&table->context, process);
+	else if (!process->exited && !process->retired)
 		process_image_read_labels(&table->context, process);
 }
 

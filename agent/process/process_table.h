@@ -57,8 +57,11 @@ struct process_label {
 	string_id value;
 };
 
-/* Maximum number of labels of a process: container_id, pod_uid, unit, service. */
+/* Maximum number of labels of a process by its cgroup: container_id, pod_uid, unit. */
 #define PROCESS_MAX_LABELS 4
+
+/* Maximum number of labels of a process by its Pod; a server accepts 64 labels in all. */
+#define PROCESS_MAX_POD_LABELS 36
 
 /* The path from which a sampled executable is mapped, as it was sent to the server. */
 struct process_path {
@@ -92,8 +95,9 @@ struct process {
 	struct process_mappings *mappings;
 	uint64_t maps_read_ns; /* last reading of /proc/PID/maps; 0: never */
 
+	/* labels[n_labels]: the first n_cgroup_labels by its cgroup, the others by its Pod */
 	struct process_label *labels;
-	size_t n_labels;
+	size_t n_labels, n_cgroup_labels;
 	/* abi_sample.cgroups of the last sample before its labels were read; 0: not known */
 	uint64_t cgroups;
 	/*
@@ -174,6 +178,17 @@ struct process_files {
 	int (*read)(void *arg, uint32_t pid, const char *name, struct bytes *text);
 };
 
+/*
+ * Calls @label for each label of a Pod of Kubernetes, as pod_watch_find() does
+ * (agent/kubernetes/pod_watch.h). Without it, processes have no labels of their Pods.
+ */
+struct process_pods {
+	void *arg;
+	void (*find)(void *arg, const char *uid,
+		     void (*label)(void *label_arg, const char *name, const char *value),
+		     void *label_arg);
+};
+
 struct process_table;
 
 /* All pointers are borrowed, except @rules and @observer, which are copied. 0 or -ENOMEM. */
@@ -250,6 +265,13 @@ struct process *process_table_take_wanting(struct process_table *table);
 void process_table_set_identifier(struct process_table *table,
 				  const struct process_identifier *identifier);
 void process_table_set_files(struct process_table *table, const struct process_files *files);
+void process_table_set_pods(struct process_table *table, const struct process_pods *pods);
+
+/*
+ * Finds the labels of all Pods again. Processes of which they changed are defined again for the
+ * server. 0 or -ENOMEM.
+ */
+int process_table_find_pods_again(struct process_table *table);
 
 /* Identifies all mappings before they are published. False: look-ups are in progress. */
 bool process_table_identify_mappings(struct process_table *table, struct process *process);

@@ -181,6 +181,8 @@ static int make_headers(const struct http_client *client, const struct http_requ
 {
 	char content_type[128];
 
+	if (request->get)
+		return append_header(headers, client->authorization) ? 0 : -ENOMEM;
 	(void)snprintf(content_type, sizeof(content_type), "Content-Type: %s",
 		       request->content_type);
 	/* A batch is sent at once. An upload first waits for the server's "100 Continue". */
@@ -228,6 +230,8 @@ static void set_content(CURL *easy, struct transfer *transfer)
 
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	if (request->get)
+		return;
 	if (!request->read) {
 		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				       (curl_off_t)request->body.size);

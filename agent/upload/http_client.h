@@ -12,7 +12,7 @@ struct http_client;
 
 /* Strings are copied. */
 struct http_client_options {
-	const char *server;  /* "http://host:port"; a path after it is kept */
+	const char *server;  /* "http://host:port"; a path and a query after it are kept */
 	const char *token;   /* NULL or "": none */
 	const char *ca_file; /* NULL or "": the system's CA certificates */
 	bool insecure_tls;
@@ -25,11 +25,12 @@ struct http_client *http_client_free(struct http_client *client);
 void http_client_wake(struct http_client *client);
 
 struct http_request {
-	const char *path; /* "/v1/ingest" */
-	const char *content_type;
-	const char *header; /* another "Name: value"; NULL: none */
+	const char *path;         /* "/v1/ingest" */
+	const char *content_type; /* of the body */
+	const char *header;       /* another "Name: value"; NULL: none */
 
-	/* POST of @body; or PUT of @size bytes from @read, if @read is not NULL */
+	/* GET, without a body; else POST of @body, or PUT of @size bytes from @read if not NULL */
+	bool get;
 	struct bytes_view body;
 	uint64_t size;
 	/* reads exactly @size bytes; 0 or negative errno */

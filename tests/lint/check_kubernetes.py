@@ -30,6 +30,9 @@ KINDS = {
                               "spec.template.spec.containers"]),
     "StatefulSet": ("apps/v1", ["metadata.name", "spec.serviceName", "spec.selector.matchLabels",
                                 "spec.template.metadata.labels", "spec.template.spec.containers"]),
+    "ServiceAccount": ("v1", ["metadata.name"]),
+    "ClusterRole": ("rbac.authorization.k8s.io/v1", ["metadata.name", "rules"]),
+    "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", ["metadata.name", "roleRef.name", "subjects"]),
     "Kustomization": ("kustomize.config.k8s.io/v1beta1", ["resources"]),
 }
 
@@ -145,6 +148,23 @@ class Checker:
         rows = (self.root / "common/privileges.def").read_text()
         return re.findall(r"^PRIVILEGE\((\w+), \w+, \w+, ALWAYS,", rows, re.MULTILINE)
 
+    def names_of(self, kind):
+        return {field(tree, "metadata.name") for _, tree in self.objects if field(tree, "kind") == kind}
+
+    def check_binding(self, tree):
+        if tree["roleRef"]["name"] not in self.names_of("ClusterRole"):
+            self.report(f"binds no role of the manifests: {tree['roleRef']['name']}")
+        for subject in tree["subjects"]:
+            if subject.get("name") not in self.names_of("ServiceAccount"):
+                self.report(f"binds no account of the manifests: {subject.get('name')}")
+
+    def check_role(self, tree):
+        """The agent may read lists of Pods. Everything else, such as nodes/proxy, allows running commands in Pods."""
+        for rule in tree["rules"]:
+            for resource in rule.get("resources", []):
+                if resource != "nodes/pods" or rule.get("verbs") != ["get"]:
+                    self.report(f"allows {rule.get('verbs')} of {resource}")
+
     def check_workload(self, tree):
         template = tree["spec"]["template"]
         pod = template["spec"]
@@ -155,6 +175,9 @@ class Checker:
             self.report("needs hostPID: true")
         if not is_agent and field(pod, "securityContext.runAsNonRoot") is not True:
             self.report("may run as root")
+        account = pod.get("serviceAccountName")
+        if account and account not in self.names_of("ServiceAccount"):
+            self.report(f"has no service account {account}")
         claims = {claim["metadata"]["name"] for claim in tree["spec"].get("volumeClaimTemplates", [])}
         for container in pod["containers"]:
             self.check_container(container, is_agent)
@@ -190,6 +213,10 @@ class Checker:
                 self.check_resources(file, tree)
             elif tree["kind"] == "Service":
                 self.check_service(tree)
+            elif tree["kind"] == "ClusterRoleBinding":
+                self.check_binding(tree)
+            elif tree["kind"] == "ClusterRole":
+                self.check_role(tree)
             elif "template" in tree.get("spec", {}):
                 self.check_workload(tree)
         return self.findings

@@ -62,6 +62,7 @@ MAY_INCLUDE = {
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
+    "agent/kubernetes": ["agent/upload/http_client.h", "agent/upload/network_thread.h", "common"],
     "agent/helper": ["agent/executable", "agent/interpreter/runtime", "agent/interpreter/python",
                      "agent/interpreter/hotspot", "agent/interpreter/v8", "agent/interpreter/php",
                      "agent/interpreter/ruby", "agent/interpreter/perl", "agent/jit/file", "agent/unwind", "common"],
@@ -168,7 +169,7 @@ UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]*)")
 URL_HOSTS = re.compile(
     r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
-    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.speedscope\.app|www\.debian\.org|debuginfod\.debian\.net|json-schema\.org)$")
+    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.speedscope\.app|kubernetes\.default\.svc|www\.debian\.org|debuginfod\.debian\.net|json-schema\.org)$")
 
 HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 

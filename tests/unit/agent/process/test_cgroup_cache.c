@@ -7,7 +7,9 @@ static void processes_in_the_same_cgroups_have_the_same_labels(void **state)
 {
 	struct process_label labels[PROCESS_MAX_LABELS] = { { .name = 3, .value = 4 },
 							    { .name = 5, .value = 6 } };
-	const struct process with = { .cgroups = 100, .labels = labels, .n_labels = 2 };
+	const struct process with = {
+		.cgroups = 100, .labels = labels, .n_labels = 2, .n_cgroup_labels = 2
+	};
 	const struct process without = { .cgroups = 200 };
 	struct process other = { .cgroups = 100 };
 	struct cgroup_cache *cache;

@@ -25,6 +25,11 @@ static void container_pod_and_unit_are_parsed_from_a_cgroup_path(void **state)
 		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/"
 		  "cri-containerd-" ID ".scope",
 		  ID, "11111111-2222-3333-4444-555555555555", "" },
+		{ "/kubepods/burstable/pod5795d0c442cb997ff93c49feeb9f6386/" ID, ID,
+		  "5795d0c442cb997ff93c49feeb9f6386", "" },
+		{ "/kubepods.slice/kubepods-pod5795d0c442cb997ff93c49feeb9f6386.slice/"
+		  "cri-containerd-" ID ".scope",
+		  ID, "5795d0c442cb997ff93c49feeb9f6386", "" },
 		/* similar to a container ID, but none */
 		{ "/docker/0123", "", "", "" },
 		{ "/podcast/x", "", "", "" },
