@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Processes in cgroups as the kubelet makes them, with a folder of logs and a server that answers like a kubelet. First the
-# kubelet refuses: processes then have the names of their Pods from the folder. Once it answers, they have the labels too.
+# kubelet refuses: processes then have the names of their Pods from the folder. Processes that start once it answers have the
+# labels too.
 # An answer that is no list of Pods changes nothing.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
@@ -40,7 +41,8 @@ work = pathlib.Path(sys.argv[1])
 
 class Kubelet(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        (work / "request").write_text(f"{self.path} {self.headers.get('Authorization')}")
+        (work / "request.new").write_text(f"{self.path} {self.headers.get('Authorization')}")
+        (work / "request.new").rename(work / "request")
         answer = work / "answer"
         self.send_response(200 if answer.exists() else 403)
         self.end_headers()
@@ -56,7 +58,7 @@ END
 start_background kubelet python3 "$work/kubelet.py" "$work"
 expect_within 20s test -s "$work/kubelet.port"
 
-for name in in_web in_static; do
+for name in in_web in_static labelled_web labelled_static; do
 	cp "$(command -v dash || command -v sh)" "$work/$name"
 done
 # shellcheck disable=SC2016 # the started shells expand the variables
@@ -98,9 +100,13 @@ jq -n --arg uid "$uid" --arg static "$static_uid" '{ kind: "PodList", apiVersion
 	{ metadata: { name: "etcd-e2e", namespace: "kube-system", uid: $static, labels: { tier: "control-plane" } },
 	  spec: { nodeName: "node-7" } }] }' >"$work/answer.new"
 mv "$work/answer.new" "$work/answer"
-expect_within 60s has_labels in_web "k8s.label.app = 'web' AND \`k8s.label.app.kubernetes.io/version\` = '1.2' AND \
+has_list() { [ "$(agent_metric 'pod_lists_total{outcome="read"}')" -ge 1 ]; }
+expect_within 60s has_list
+in_group "$group_web" labelled_web
+in_group "$group_static" labelled_static
+expect_within 30s has_labels labelled_web "k8s.label.app = 'web' AND \`k8s.label.app.kubernetes.io/version\` = '1.2' AND \
 	pod = 'web-0' AND pod_node = 'node-7'"
-expect_within 30s has_labels in_static "k8s.label.tier = 'control-plane' AND pod_node = 'node-7'"
+expect_within 30s has_labels labelled_static "k8s.label.tier = 'control-plane' AND pod_node = 'node-7'"
 expect_equal "the last request" "$(cat "$work/request")" "/pods Bearer second-token"
 
 # ---- one service of a Pod is one series for its label
