@@ -20,7 +20,7 @@
 
 #define MAX_WAITING_UPLOADS 4
 #define MAX_ATTEMPTS        3
-#define FIRST_PAUSE_S       2
+#define FIRST_PAUSE_S       2U
 #define MAX_ANSWER_BYTES    ((size_t)(16 * KIB))
 #define MAX_NAME_SIZE       256
 

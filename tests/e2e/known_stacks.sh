@@ -10,7 +10,7 @@
 need_root
 need_tools python3
 
-readonly FREQUENCY=997 LEAST_CPU_US=6000000
+readonly FREQUENCY=997 LEAST_CPU_US=3000000
 declare -A program_pids cpu_before
 
 is_ready() { grep -q '^ready$' "$work/workload-$1.log"; }

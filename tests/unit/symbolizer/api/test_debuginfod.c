@@ -324,6 +324,7 @@ static void what_is_still_being_fetched_is_503_and_not_404(void **state)
 		.max_bytes = MIB,
 	};
 
+	assert_true(server >= 0);
 	assert_ok(debuginfo_upstream_new(fixture->context.debuginfo, &options,
 					 &fixture->context.upstream, message));
 	fixture->context.upstream_wait_ns = NSEC_PER_SEC;

@@ -250,8 +250,8 @@ static void a_store_that_fails_is_no_mistake_of_the_client(void **state)
 	static const char *const statements[] = {
 		"show tags from in_process",
 		"show tag host values from in_process",
-		"SELECT profile_event_type AS `value`, profile_event_type AS `display_name` FROM "
-		"in_process GROUP BY profile_event_type",
+		("SELECT profile_event_type AS `value`, profile_event_type AS `display_name` FROM "
+		 "in_process GROUP BY profile_event_type"),
 	};
 	struct api_fixture *fixture = *state;
 

@@ -188,7 +188,6 @@ static void unknown_fields_are_counted_and_ignored(void **state)
 static void a_later_format_is_not_a_malformed_batch(void **state)
 {
 	scoped(decoded_release) struct decoded decoded = small_2();
-	scoped(bytes_release) struct bytes plain = BYTES_INIT(MIB);
 	/* Format 3 with fields that cannot be unpacked. */
 	static const uint8_t changed[] = { 1 << 3, 3, 2 << 3 | 7, 0xff };
 
