@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_interpreter_hotspot */
 /*
- * The first byte selects the form of numbers, the next ones are the layout; the rest is the memory of
- * a process: an address is an offset in it, modulo its size.
+ * The first byte selects the form of numbers, the next ones are the layout; the rest is the memory
+ * of a process: an address is an offset in it, modulo its size.
  */
 #include "agent/interpreter/hotspot/hotspot_code.h"
 #include "bpf/abi/jvm.h"

@@ -407,8 +407,8 @@ static void an_invalidated_frame_has_its_true_position(void **state)
 }
 
 /*
- * In JDK 8 and 25 the header has distances of 32 bits instead of addresses; in JDK 25 the offset at which
- * the frame is complete has 16 bits.
+ * In JDK 8 and 25 the header has distances of 32 bits instead of addresses; in JDK 25 the offset
+ * at which the frame is complete has 16 bits.
  */
 static void places_may_be_relative_to_the_code(void **state)
 {

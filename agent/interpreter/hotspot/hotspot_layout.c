@@ -4,8 +4,8 @@
 #include "agent/interpreter/hotspot/hotspot_tables.h"
 
 /*
- * JDK 9 divided the code cache into several heaps, and added the class of the method to the frames of
- * the interpreter, above the address of the byte code.
+ * JDK 9 divided the code cache into several heaps, and added the class of the method to the frames
+ * of the interpreter, above the address of the byte code.
  */
 #define BYTE_CODE_BELOW_FP      64
 #define BYTE_CODE_BELOW_FP_JDK8 56
@@ -94,8 +94,8 @@ static int read_heaps(const struct hotspot_tables *tables, struct abi_jvm *jvm)
 }
 
 /*
- * Reads the range of the interpreter: the buffer of @queue. 1; 0: the JVM still generates it. From JDK 9
- * on, the JVM then frees the unused part of the buffer, and puts other code there.
+ * Reads the range of the interpreter: the buffer of @queue. 1; 0: the JVM still generates it. From
+ * JDK 9 on, the JVM then frees the unused part of the buffer, and puts other code there.
  */
 static int read_interpreter(const struct hotspot_tables *tables, uint64_t queue,
 			    struct abi_code_range *ret_range)

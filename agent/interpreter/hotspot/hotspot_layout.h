@@ -68,9 +68,8 @@ enum hotspot_size {
 #define HOTSPOT_MAX_OFFSET 4096
 
 struct hotspot_place {
-	uint16_t base; /* enum hotspot_base */
-	uint16_t
-		offset; /* of a field in the header of the code: an address, or a number of 32 bits */
+	uint16_t base;   /* enum hotspot_base */
+	uint16_t offset; /* of a field in the code's header: an address, or a number of 32 bits */
 };
 
 /* The same for all processes that run one build of the JVM. */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Finds the names of hotspot_fields.def in the tables that a JVM exports: a list of fields and a list
- * of types, in the memory of a process.
+ * Finds the names of hotspot_fields.def in the tables that a JVM exports: a list of fields and a
+ * list of types, in the memory of a process.
  */
 
 #include "agent/interpreter/hotspot/hotspot_layout.h"
@@ -29,7 +29,8 @@ struct hotspot_tables {
 };
 
 /*
- * Fills @tables, in which only memory is set. @symbols: the addresses of HOTSPOT_SYMBOLS in the process.
- * Returns as hotspot_layout_read(); offsets are less than HOTSPOT_MAX_OFFSET, but not checked further.
+ * Fills @tables, in which only memory is set. @symbols: the addresses of HOTSPOT_SYMBOLS in the
+ * process. Returns as hotspot_layout_read(); offsets are less than HOTSPOT_MAX_OFFSET, but not
+ * checked further.
  */
 int hotspot_tables_read(struct hotspot_tables *tables, const uint64_t symbols[HOTSPOT_N_SYMBOLS]);

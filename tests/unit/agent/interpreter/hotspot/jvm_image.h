@@ -3,8 +3,8 @@
 
 /*
  * The memory of a JVM: the tables are written as a JVM has them, from those that were read from
- * processes of OpenJDK 8u504, 11.0.33, 17.0.15, 21.0.13 and 25.0.5 on x86-64 (jdk8.txt to jdk25.txt),
- * and the objects to which static fields point.
+ * processes of OpenJDK 8u504, 11.0.33, 17.0.15, 21.0.13 and 25.0.5 on x86-64 (jdk8.txt to
+ * jdk25.txt), and the objects to which static fields point.
  */
 #include "agent/interpreter/hotspot/hotspot_layout.h"
 #include "tests/support/unit.h"

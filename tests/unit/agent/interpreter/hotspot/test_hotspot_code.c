@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a method and compiled code from memory in which they have the layout of JDK 17, or another. */
+/* Reads a method and compiled code from memory that has the layout of JDK 17, or of another one. */
 #include "agent/interpreter/hotspot/hotspot_code.h"
 #include "bpf/abi/jvm.h"
 
@@ -109,8 +109,8 @@ static void put_method(struct memory *memory)
 }
 
 /*
- * PcDescs at the offsets -1 (a sentinel), 16, 40, and a last one; the scopes, and two methods: at the
- * distances 0x200, 0x300 and 0x400.
+ * PcDescs at the offsets -1 (a sentinel), 16, 40, and a last one; the scopes, and two methods: at
+ * the distances 0x200, 0x300 and 0x400.
  */
 static void put_compiled(struct memory *memory)
 {
@@ -280,8 +280,8 @@ static void compiled_code_of_jdk_8_is_read(void **state)
 }
 
 /*
- * In JDK 25 the descriptions are elsewhere; and the methods, behind relocation entries, whose size need
- * not be a multiple of a word.
+ * In JDK 25 the descriptions are elsewhere; and the methods, behind relocation entries, whose size
+ * need not be a multiple of a word.
  */
 static void compiled_code_of_jdk_25_is_read(void **state)
 {
