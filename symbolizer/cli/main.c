@@ -79,7 +79,7 @@ static void print_overview(FILE *stream)
 {
 	(void)fprintf(stream, "usage: hearth COMMAND [OPTION...]\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		(void)fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
+		(void)fprintf(stream, "  %-11s %s\n", commands[i].name, commands[i].summary);
 }
 
 static void print_examples(void)
