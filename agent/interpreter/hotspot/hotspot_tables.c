@@ -230,7 +230,7 @@ static bool choose_places(struct hotspot_tables *tables)
 		    !tables->has_base[places[i].base])
 			continue;
 		tables->layout.place[places[i].place] = (struct hotspot_place){
-			.base = places[i].base,
+			.base = (uint16_t)places[i].base,
 			.offset = tables->place_offset[i],
 		};
 		has_place[places[i].place] = true;
