@@ -150,11 +150,18 @@ class Page {
 
 	/*
 	 * Returns parameters and body of the last completed request to a path that the page made, of those with parameters
-	 * that @fits accepts.
+	 * that @fits accepts. Waits for the first one: the page can show an answer before the browser reports that it is complete.
 	 */
-	async lastAnswer(path, fits = () => true) {
-		const request = this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path &&
+	async lastAnswer(path, fits = () => true, limit_ms = 30000) {
+		const deadline = Date.now() + limit_ms;
+		const find = () => this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path &&
 			fits(new URL(url).searchParams)).at(-1);
+		let request;
+		while (!(request = find())) {
+			if (Date.now() > deadline)
+				throw new Error(`no answer to ${path} within ${limit_ms} ms`);
+			await new Promise((resolve) => setTimeout(resolve, 20));
+		}
 		const { body, base64Encoded } = await this.send("Network.getResponseBody", { requestId: request.id });
 
 		return { parameters: Object.fromEntries(new URL(request.url).searchParams),
