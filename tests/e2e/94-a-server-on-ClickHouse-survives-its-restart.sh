@@ -49,6 +49,8 @@ expect_within 60s has_run $((BUSY_S * 500000))
 # ---- ClickHouse is killed, and started again
 end_process "$clickhouse_pid" KILL
 expect_within 30s reports_absence
+# The agent sends a batch in this time.
+expect_within 30s grep -q 'cannot store batches in ClickHouse' "$work/server.log"
 expect_within 60s has_run $((BUSY_S * 1000000))
 start_clickhouse
 expect_within 30s server_is_ready
