@@ -21,7 +21,9 @@ esac
 levels=200
 between=
 class=Callbacks.
-thread=Thread.
+# From Python 3.13 on, run() calls the function in the same call of the loop, before through C.
+thread='Thread\.run<'
+[ "${python##*/}" != python3.11 ] || thread="$eval_loop<([^<]+<)+$thread"
 lambda='Callbacks.by_reduce.<locals>.<lambda>'
 dump=$work/faulthandler.txt
 

@@ -37,7 +37,7 @@ levels=50
 # The loop, and functions of CPython that call it.
 between='(\[l\] )?_PyEval_EvalFrameDefault<(((\[l\] )?(_?Py|call_function|function_code_fastcall)|\[/)[^<]*<)*'
 class=
-thread=
+thread="$eval_loop<([^<]+<)+run<"
 lambda='<lambda>'
 dump=
 

@@ -10,6 +10,9 @@ need_tools jq python3
 # that of this host.
 in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 
+# The loop of CPython's interpreter; [l]: a function of a library.
+readonly eval_loop='(\[l\] )?_PyEval_EvalFrameDefault'
+
 # function_total FILE NAME: total of the function at all of its lines, without calls below itself.
 function_total() { python3 -B "$e2e_root/tests/e2e/function_nodes.py" total "$1" "$2"; }
 

@@ -8,7 +8,7 @@
 #   levels    of recursion that the script has in this version
 #   between   regular expression for the native frames between a Python function and the one that calls it
 #   class     prefix of the names of the methods of the class Callbacks
-#   thread    prefix of the names of the methods of the class Thread
+#   thread    regular expression for the callers of the function of a thread, up to the method run()
 #   lambda    name of the lambda expression in by_reduce()
 #   dump      file to which the module faulthandler writes stacks; empty before 3.11, in which faulthandler, which does not
 #             take the lock of the interpreter, may read a frame that was just freed
@@ -16,7 +16,6 @@ script=$work/python_stacks.py
 mkdir -p "$root$work"
 [ -z "$root" ] || at_exit+=("rm -rf -- '$root$work'")
 cp "$e2e_root/tests/workloads/python_stacks.py" "$root$script"
-eval_loop='(\[l\] )?_PyEval_EvalFrameDefault' # [l]: a function of a library
 
 # A process has the name of the file that it executes, also if that is a symbolic link.
 start_script() {
@@ -132,8 +131,7 @@ for function in ${class}by_sorted ${class}by_reduce consume; do
 done
 
 profile=$work/threads.json
-# Before Python 3.13, run() calls the function through C.
-expect_callers "$profile" first_thread "^($eval_loop<$c<)?${thread}run<"
+expect_callers "$profile" first_thread "^$thread"
 expect_at_least "percent of first_thread()" "$(function_share "$profile" first_thread)" 20
 expect_at_least "percent of second_thread()" "$(function_share "$profile" second_thread)" 20
 expect_at_least "percent of both threads" "$(awk -v a="$(function_share "$profile" first_thread)" \

@@ -38,10 +38,10 @@ make_sysroot() {
 	local wanted folder
 	wanted=$(wanted_packages | sort -u)
 	[ "$(cat "$sysroot/packages" 2>/dev/null)" != "$wanted" ] || return 0
-	update_suite $SUITE arm64 || kernels_skip "the mirror $(host_mirror) does not provide the list of packages of $SUITE for arm64"
+	update_suite $SUITE arm64 || kernels_skip "the mirror $(kernel_mirror) does not provide the list of packages of $SUITE for arm64"
 	# shellcheck disable=SC2086 # a list of packages
 	apt_in $SUITE arm64 apt-get -qq --yes --no-install-recommends --download-only install $wanted >&2 ||
-		kernels_skip "the mirror $(host_mirror) does not provide the packages for arm64"
+		kernels_skip "the mirror $(kernel_mirror) does not provide the packages for arm64"
 	folder=$(unfinished_folder)
 	# As on a Debian host, libraries and programs are in /usr, and /lib and /bin are links.
 	mkdir -p "$folder"/usr/{bin,sbin,lib}

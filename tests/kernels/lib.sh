@@ -9,6 +9,8 @@
 
 kernels_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 kernels_root=$(cd "$kernels_dir/../.." && pwd)
+# shellcheck source=tests/support/debian_root.sh
+. "$kernels_root/tests/support/debian_root.sh"
 : "${HEARTH_BUILD:=$kernels_root/build}"
 : "${HEARTH_KERNELS_CACHE:=$HEARTH_BUILD/kernels}"
 
@@ -57,11 +59,9 @@ ci_kernel_names() { kernel_rows | awk '$6 == "yes" { print $1 }'; }
 # kernel_field NAME COLUMN: prints a column of kernels.txt
 kernel_field() { kernel_rows | awk -v name="$1" -v column="$2" '$1 == name { print $column }'; }
 
-# host_mirror: prints the mirror of this host's apt, or $HEARTH_KERNELS_MIRROR, without a slash at the end.
-host_mirror() {
-	local mirror=${HEARTH_KERNELS_MIRROR:-}
-	[ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
-		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1)
+# kernel_mirror: prints $HEARTH_KERNELS_MIRROR, or the mirror of this host's apt, without a slash at the end.
+kernel_mirror() {
+	local mirror=${HEARTH_KERNELS_MIRROR:-$(host_mirror)}
 	[ -n "$mirror" ] || kernels_skip "no Debian mirror found in /etc/apt/sources.list.d: cannot fetch a kernel"
 	printf '%s' "$mirror"
 }
@@ -75,7 +75,7 @@ apt_in() {
 	local suite=$1 arch=$2 state=$HEARTH_KERNELS_CACHE/apt/$1-$2 mirror
 	shift 2
 	if [ ! -e "$state/apt.conf" ]; then
-		mirror=$(host_mirror) || exit
+		mirror=$(kernel_mirror) || exit
 		[ "$suite" = "${suite%-security}" ] || mirror=$mirror-security
 		mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
 		: >"$state/status"
@@ -128,12 +128,12 @@ fetch_kernel() {
 	arch=$(kernel_field "$name" 2) suite=$(kernel_field "$name" 3) pattern=$(kernel_field "$name" 4)
 	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; kernels: $(kernel_names | tr '\n' ' ')"
 	update_suite "$suite" "$arch" ||
-		kernels_skip "the mirror $(host_mirror) does not provide the list of packages of $suite for $arch"
+		kernels_skip "the mirror $(kernel_mirror) does not provide the list of packages of $suite for $arch"
 	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
 	unpacked=$(unfinished_folder)
 	fetch_package "$suite" "$arch" "$package" "$unpacked" ||
-		kernels_skip "the mirror $(host_mirror) does not provide the package $package"
+		kernels_skip "the mirror $(kernel_mirror) does not provide the package $package"
 	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
 	[ -e "$unpacked/vmlinuz" ] || kernels_fail "no vmlinuz in $package"
 	printf '%s\n' "$package" >"$unpacked/package"
