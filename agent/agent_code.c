@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/agent_internal.h"
+#include "agent/sample/frame_runtime.h"
 #include "bpf/abi/jvm.h"
 
 static struct code_key code_key_of(const struct abi_sample *sample, uint64_t address)
@@ -156,7 +157,8 @@ static uint32_t version_of(const struct process *process, enum interpreter_runti
 struct wanted_code {
 	struct agent *agent;
 	const struct abi_sample *sample;
-	struct code_source python, java, v8, php, ruby, perl;
+	const struct process *process;
+	struct code_source source; /* of the frames of the last runtime that was found */
 	uint64_t window;
 };
 
@@ -192,26 +194,32 @@ static int want_compiled(const struct wanted_code *wanted, const struct code_sou
 	return needs;
 }
 
-static int want_frame(const struct wanted_code *wanted, const struct abi_frame *frame)
+/*
+ * Sets wanted->source. A stack mostly has functions of one runtime: the mappings of the process are
+ * searched once for it.
+ */
+static void find_source(struct wanted_code *wanted, enum interpreter_runtime runtime)
 {
-	const struct code_source *source;
+	if (wanted->source.runtime == runtime)
+		return;
+	wanted->source = (struct code_source){ .runtime = runtime };
+	if (runtime != INTERPRETER_HOTSPOT)
+		wanted->source.version = version_of(wanted->process, runtime);
+	else if (wanted->agent->jvms)
+		wanted->source.layout = jvm_table_layout(wanted->agent->jvms, wanted->sample);
+}
 
-	if (frame->kind == FRAME_PYTHON)
-		source = &wanted->python;
-	else if (frame->kind == FRAME_V8)
-		source = &wanted->v8;
-	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_PHP)
-		source = &wanted->php;
-	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_RUBY)
-		source = &wanted->ruby;
-	else if ((frame->kind & ABI_FRAME_KIND) == FRAME_PERL)
-		source = &wanted->perl;
-	else if (frame->kind == FRAME_HOTSPOT && wanted->java.layout)
-		source = &wanted->java;
-	else
+static int want_frame(struct wanted_code *wanted, const struct abi_frame *frame)
+{
+	const enum interpreter_runtime runtime = frame_runtime(frame);
+
+	if (runtime == INTERPRETER_NONE)
 		return 0;
-	return is_compiled(frame) ? want_compiled(wanted, source, frame)
-				  : want_code(wanted, source, frame->address);
+	find_source(wanted, runtime);
+	if (runtime == INTERPRETER_HOTSPOT && !wanted->source.layout)
+		return 0;
+	return is_compiled(frame) ? want_compiled(wanted, &wanted->source, frame)
+				  : want_code(wanted, &wanted->source, frame->address);
 }
 
 int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
@@ -219,20 +227,10 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 {
 	const struct abi_frame *frames = (const struct abi_frame *)(sample + 1);
 	const size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
-	const struct wanted_code wanted = {
+	struct wanted_code wanted = {
 		.agent = agent,
 		.sample = sample,
-		.python = { .runtime = INTERPRETER_PYTHON,
-			    .version = version_of(process, INTERPRETER_PYTHON) },
-		.v8 = { .runtime = INTERPRETER_V8, .version = version_of(process, INTERPRETER_V8) },
-		.php = { .runtime = INTERPRETER_PHP,
-			 .version = version_of(process, INTERPRETER_PHP) },
-		.ruby = { .runtime = INTERPRETER_RUBY,
-			  .version = version_of(process, INTERPRETER_RUBY) },
-		.perl = { .runtime = INTERPRETER_PERL,
-			  .version = version_of(process, INTERPRETER_PERL) },
-		.java = { .runtime = INTERPRETER_HOTSPOT,
-			  .layout = agent->jvms ? jvm_table_layout(agent->jvms, sample) : NULL },
+		.process = process,
 		.window = collector_window(agent->collector),
 	};
 	int needs = 0;
@@ -272,5 +270,5 @@ void agent_update_code_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_JVMS_READ, jvms.read);
 	metric_set(agent->metrics, AGENT_METRIC_JVMS_FAILED, jvms.failed);
 	metric_set(agent->metrics, AGENT_METRIC_INTERPRETERS_LEFT_OUT,
-		   agent->publisher.n_interpreters_left_out);
+		   agent->publisher.interpreters.n_left_out);
 }

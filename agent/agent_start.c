@@ -213,6 +213,16 @@ static int start_toucher(struct agent *agent)
 	return 0;
 }
 
+/* For struct interpreter_publisher. */
+static uint32_t unwanted_interpreters(const struct agent_config *config)
+{
+	return (uint32_t)config->python_disabled << INTERPRETER_PYTHON |
+	       (uint32_t)config->javascript_disabled << INTERPRETER_V8 |
+	       (uint32_t)config->php_disabled << INTERPRETER_PHP |
+	       (uint32_t)config->ruby_disabled << INTERPRETER_RUBY |
+	       (uint32_t)config->perl_disabled << INTERPRETER_PERL;
+}
+
 static int make_publishers(struct agent *agent)
 {
 	const struct unwind_publisher_options options = {
@@ -235,11 +245,8 @@ static int make_publishers(struct agent *agent)
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,
-		.without_python = agent->config->python_disabled,
-		.without_javascript = agent->config->javascript_disabled,
-		.without_php = agent->config->php_disabled,
-		.without_ruby = agent->config->ruby_disabled,
-		.without_perl = agent->config->perl_disabled,
+		.interpreters = { .programs = agent->programs,
+				  .unwanted = unwanted_interpreters(agent->config) },
 	};
 	agent_watch_jvms(agent);
 	r = copy_unwinder_new(

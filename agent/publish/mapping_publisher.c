@@ -7,13 +7,6 @@
  */
 #include "agent/publish/mapping_publisher.h"
 
-#include <string.h>
-
-#include "agent/interpreter/perl/perl_layout.h"
-#include "agent/interpreter/php/php_layout.h"
-#include "agent/interpreter/python/python_layout.h"
-#include "agent/interpreter/ruby/ruby_layout.h"
-#include "agent/interpreter/v8/v8_layout.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -73,145 +66,6 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 		 pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
-/* The registers of execute_ex(): ZEND_VM_FP_GLOBAL_REG and ZEND_VM_IP_GLOBAL_REG of PHP. */
-#if defined(__x86_64__)
-#define PHP_FRAME_REGISTER  14
-#define PHP_OPLINE_REGISTER 15
-#else
-#define PHP_FRAME_REGISTER  27
-#define PHP_OPLINE_REGISTER 28
-#endif
-
-/* False: the version is not known. */
-static bool php_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
-		      struct abi_interpreter *ret_entry)
-{
-	const struct php_layout *php = php_layout_of(facts->version);
-
-	if (!php && !publisher->has_logged_php)
-		log_info("PHP %u.%u%s: stacks have the functions of the interpreter, but not "
-			 "those of scripts, because the structures of this build are not known",
-			 facts->version >> 8 & 0xff, facts->version & 0xff,
-			 facts->version & PHP_VERSION_ZTS ? " with thread safety (ZTS)" : "");
-	publisher->has_logged_php |= !php;
-	if (!php)
-		return false;
-	ret_entry->runtime_addr = facts->runtime_addr;
-	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
-	ret_entry->php = php->walk;
-	if (facts->has_loop_registers) {
-		ret_entry->php.frame_register = PHP_FRAME_REGISTER;
-		ret_entry->php.opline_register = PHP_OPLINE_REGISTER;
-	}
-	return true;
-}
-
-/* False: the version is not known. */
-static bool ruby_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
-		       struct abi_interpreter *ret_entry)
-{
-	const struct ruby_layout *ruby = ruby_layout_of(facts->version);
-
-	if (!ruby && !publisher->has_logged_ruby)
-		log_info("Ruby %u.%u: stacks have the functions of the interpreter, but not those "
-			 "of scripts, because the structures of this version are not known",
-			 facts->version >> 8, facts->version & 0xff);
-	publisher->has_logged_ruby |= !ruby;
-	if (!ruby)
-		return false;
-	ret_entry->runtime_addr = facts->runtime_addr;
-	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
-	ret_entry->ruby = ruby->walk;
-	ret_entry->ruby.vm_addr = facts->vm_addr;
-	ret_entry->ruby.tls_offset = facts->tls_offset;
-	return true;
-}
-
-/* False: the version is not known. */
-static bool perl_entry(struct mapping_publisher *publisher, const struct interpreter_facts *facts,
-		       struct abi_interpreter *ret_entry)
-{
-	const struct perl_layout *perl = perl_layout_of(facts->version);
-
-	if (!perl && !publisher->has_logged_perl)
-		log_info("Perl %u.%u: stacks have the functions of the interpreter, but not those "
-			 "of scripts, because the structures of this version are not known",
-			 facts->version >> 8 & 0xff, facts->version & 0xff);
-	publisher->has_logged_perl |= !perl;
-	if (!perl)
-		return false;
-	ret_entry->runtime_addr = facts->runtime_addr;
-	memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
-	ret_entry->perl = perl->walk;
-	ret_entry->perl.main_run = facts->perl.main_run;
-	ret_entry->perl.again_run = facts->perl.again_run;
-	ret_entry->perl.threads_key = facts->perl.threads_key;
-	if (facts->version & PERL_VERSION_NO_THREADS) {
-		ret_entry->perl.statement = facts->perl.statement;
-		ret_entry->perl.stack = facts->perl.stack;
-		ret_entry->perl.instruction = facts->perl.instruction;
-	}
-	return true;
-}
-
-/* False: frames of the interpreter's functions are not wanted, or its version is not known. */
-static bool interpreter_entry(struct mapping_publisher *publisher,
-			      const struct interpreter_facts *facts,
-			      struct abi_interpreter *ret_entry)
-{
-	const struct python_layout *python = python_layout_of(facts->version);
-	const struct v8_layout *v8 = v8_layout_of(facts->version);
-
-	*ret_entry = (struct abi_interpreter){ .runtime = facts->runtime };
-	if (facts->runtime == INTERPRETER_PYTHON && python && !publisher->without_python) {
-		ret_entry->runtime_addr = facts->runtime_addr;
-		memcpy(ret_entry->loop, facts->loop, sizeof(ret_entry->loop));
-		memcpy(ret_entry->unlinked, facts->unlinked, sizeof(ret_entry->unlinked));
-		ret_entry->python = python->walk;
-		return true;
-	}
-	if (facts->runtime == INTERPRETER_V8 && v8 && !publisher->without_javascript) {
-		ret_entry->runtime_addr = facts->runtime_addr;
-		ret_entry->v8 = v8_walk_of(v8, facts);
-		return true;
-	}
-	if (facts->runtime == INTERPRETER_PHP && !publisher->without_php)
-		return php_entry(publisher, facts, ret_entry);
-	if (facts->runtime == INTERPRETER_RUBY && !publisher->without_ruby)
-		return ruby_entry(publisher, facts, ret_entry);
-	if (facts->runtime == INTERPRETER_PERL && !publisher->without_perl)
-		return perl_entry(publisher, facts, ret_entry);
-	return false;
-}
-
-/* Writes the interpreter of @executable into the BPF maps, once. */
-static void publish_interpreter(struct mapping_publisher *publisher, struct executable *executable)
-{
-	struct abi_interpreter entry;
-
-	if (!interpreter_entry(publisher, &executable->interpreter, &entry))
-		return;
-	if (publisher->last_interpreter + 1 >= ABI_MAX_INTERPRETERS) {
-		publisher->n_interpreters_left_out++;
-		return;
-	}
-	if (bpf_programs_put_interpreter(publisher->programs, publisher->last_interpreter + 1U,
-					 &entry) == 0)
-		executable->interpreter_index = ++publisher->last_interpreter;
-}
-
-static void publish_interpreters(struct mapping_publisher *publisher,
-				 const struct process_mappings *mappings)
-{
-	for (size_t i = 0; i < mappings->count; i++) {
-		struct executable *executable = mappings->items[i].executable;
-
-		if (executable && executable->interpreter.runtime != INTERPRETER_NONE &&
-		    executable->interpreter_index == 0)
-			publish_interpreter(publisher, executable);
-	}
-}
-
 /* The indexes of the V8 and the CRuby that the process has mapped, for abi_process.flags. */
 static uint32_t runtime_flags(const struct process_mappings *mappings)
 {
@@ -261,7 +115,7 @@ static int publish_set(struct mapping_publisher *publisher, struct process_mappi
 	uint32_t n_chunks;
 	int r;
 
-	publish_interpreters(publisher, mappings);
+	interpreter_publisher_add(&publisher->interpreters, mappings);
 	r = mapping_set_fill(&publisher->set, mappings);
 	if (r < 0)
 		return r;

@@ -11,29 +11,24 @@
 
 #include "agent/process/process_table.h"
 #include "agent/bpf_programs/bpf_programs.h"
+#include "agent/publish/interpreter_publisher.h"
 #include "agent/publish/mapping_set.h"
 #include "common/vec.h"
 
 VEC_DEFINE(process_vec, struct process *);
 
-/* The owner sets @programs and @processes, which are borrowed. All other fields begin as 0. */
+/*
+ * The owner sets @programs and @processes, which are borrowed, and @interpreters. All other fields
+ * begin as 0.
+ */
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
-	uint32_t last_set;                /* number of the newest set */
-	struct mapping_set set;           /* buffer: the set that is being published */
-	struct abi_mapping_chunk chunk;   /* buffer: one chunk of the set */
-	bool without_python;              /* frames of Python functions are not wanted */
-	bool without_javascript;          /* frames of JavaScript functions are not wanted */
-	bool without_php;                 /* frames of PHP functions are not wanted */
-	bool has_logged_php;              /* a PHP build without a known layout was logged */
-	bool without_ruby;                /* frames of Ruby methods are not wanted */
-	bool has_logged_ruby;             /* a Ruby version without a known layout was logged */
-	bool without_perl;                /* frames of Perl subs are not wanted */
-	bool has_logged_perl;             /* a Perl version without a known layout was logged */
-	uint16_t last_interpreter;        /* index of the last element of `interpreters` */
-	uint64_t n_interpreters_left_out; /* the map `interpreters` was full */
-	uint64_t n_truncated;             /* processes with more mappings than a set holds */
+	struct interpreter_publisher interpreters;
+	uint32_t last_set;              /* number of the newest set */
+	struct mapping_set set;         /* buffer: the set that is being published */
+	struct abi_mapping_chunk chunk; /* buffer: one chunk of the set */
+	uint64_t n_truncated;           /* processes with more mappings than a set holds */
 	/*
 	 * Callbacks; NULL: none. jvm_mapped: @process was published and has mapped a JVM at
 	 * @mapping. jvm_gone: @process has ended, with or without a JVM.

@@ -10,6 +10,7 @@
 
 #include "agent/executable/kernel_code.h"
 #include "agent/sample/frame_order.h"
+#include "agent/sample/frame_runtime.h"
 
 /* Language of the code objects of kernel code. */
 #define KERNEL_LANGUAGE "bpf"
@@ -139,11 +140,7 @@ static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_
 /* A frame of byte code: its executable is the position in the code object. */
 static bool has_functions(const struct abi_frame *frame)
 {
-	const uint32_t kind = frame->kind & ABI_FRAME_KIND;
-
-	return (kind == FRAME_PYTHON || kind == FRAME_HOTSPOT || kind == FRAME_V8 ||
-		kind == FRAME_PHP || kind == FRAME_RUBY || kind == FRAME_PERL) &&
-	       !(frame->executable & FRAME_CODE_OBJECT);
+	return frame_runtime(frame) != INTERPRETER_NONE && !(frame->executable & FRAME_CODE_OBJECT);
 }
 
 /* Returns the number of frames in @ret_frames, at most @max, which is not 0. */
