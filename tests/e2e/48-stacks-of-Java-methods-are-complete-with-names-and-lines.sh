@@ -13,7 +13,6 @@ need_tools curl jq javac python3
 
 root=${HEARTH_JAVA_ROOT:-}
 [ "$(uname -m)" = x86_64 ] || skip "frames of Java are read on x86-64 only"
-in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 java=$(in_root readlink -f "${HEARTH_JAVA:-/usr/bin/java}")
 [ -e "$root$java" ] || skip "needs ${HEARTH_JAVA:-java}"
 # The launcher finds the files of its version by /proc/self/exe.

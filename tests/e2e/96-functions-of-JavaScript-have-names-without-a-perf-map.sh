@@ -27,14 +27,6 @@ start_script() {
 	pids[$1]=$background_pid
 }
 
-# expect_callers FILE NAME PATTERN: all callers of the function match.
-expect_callers() {
-	local wrong
-	wrong=$(callers_of "$1" "$2" | grep -vE "$3" | head -n 3 || true)
-	[ -z "$wrong" ] || fail "callers of $2 are not $3: $wrong"
-	[ -n "$(callers_of "$1" "$2")" ] || fail "no function $2"
-}
-
 # line_share FILE LABEL TOTAL: percent of TOTAL whose stacks have the label.
 line_share() { awk -v value="$(value_of "$1" "$2")" -v total="$3" 'BEGIN { printf "%.2f\n", 100 * value / total }'; }
 

@@ -12,11 +12,10 @@ root=${HEARTH_PHP_ROOT:-}
 files=${root:+$root/tmp/hearth-php}
 files=${files:-$work}
 rm -rf -- "${root:+$files}" && mkdir -p "$files"
-run=(${root:+chroot "$root"})
-php=$("${run[@]}" sh -c 'readlink -f "$(command -v php)"') || skip "needs php"
-case $("${run[@]}" "$php" -r 'echo (int) PHP_ZTS, PHP_VERSION;') in
+php=$(in_root sh -c 'readlink -f "$(command -v php)"') || skip "needs php"
+case $(in_root "$php" -r 'echo (int) PHP_ZTS, PHP_VERSION;') in
 07.4.* | 08.[0-4].*) ;;
-*) skip "needs PHP 7.4 to 8.4 without thread safety, found $("${run[@]}" "$php" --version | head -n 1)" ;;
+*) skip "needs PHP 7.4 to 8.4 without thread safety, found $(in_root "$php" --version | head -n 1)" ;;
 esac
 script=${files#"$root"}/php_stacks.php
 cp "$e2e_root/tests/workloads/php_stacks.php" "$files"
@@ -24,16 +23,8 @@ cp "$e2e_root/tests/workloads/php_stacks.php" "$files"
 # A process has the name of the file that it executes, also if that is a symbolic link.
 start_script() {
 	ln -s "$php" "$files/php_$1"
-	start_background "php_$1" "${run[@]}" "${files#"$root"}/php_$1" "$script" "$1" "${script%/*}/end"
+	start_background "php_$1" ${root:+chroot "$root"} "${files#"$root"}/php_$1" "$script" "$1" "${script%/*}/end"
 	pids[$1]=$background_pid
-}
-
-# expect_callers FILE NAME PATTERN: all callers of the function match.
-expect_callers() {
-	local wrong
-	wrong=$(callers_of "$1" "$2" | grep -vE "$3" | head -n 3 || true)
-	[ -z "$wrong" ] || fail "callers of $2 are not $3: $wrong"
-	[ -n "$(callers_of "$1" "$2")" ] || fail "no function $2"
 }
 
 readonly FREQUENCY=997 LEAST_CPU_US=2500000

@@ -13,7 +13,6 @@ need_tools curl jq
 root=${HEARTH_RUBY_ROOT:-}
 [ "$(uname -m)" = x86_64 ] || skip "needs x86-64"
 [ -e "$root/usr/bin/ruby" ] || skip "needs ruby"
-in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 ruby=$(in_root readlink -f /usr/bin/ruby)
 case $(in_root ruby -e 'print RUBY_VERSION') in
 2.7.* | 3.[0-4].*) ;;
@@ -34,16 +33,6 @@ start_script() {
 	[ -z "$root" ] || command=(chroot "$root" "${command[@]}")
 	start_background "rb_$1" "${command[@]}"
 	pids[$1]=$background_pid
-}
-
-# expect_callers FILE NAME PATTERN: all callers of the function match.
-expect_callers() {
-	local status=0
-	callers_of "$1" "$2" >"$work/callers"
-	grep -vE "$3" "$work/callers" >"$work/wrong" || status=$?
-	[ $status -le 1 ] || fail "grep does not accept $3"
-	[ ! -s "$work/wrong" ] || fail "callers of $2 are not $3: $(head -n 3 "$work/wrong")"
-	[ -s "$work/callers" ] || fail "no function $2"
 }
 
 readonly FREQUENCY=997 LEAST_CPU_US=3000000

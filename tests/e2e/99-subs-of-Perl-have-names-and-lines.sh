@@ -13,7 +13,6 @@ need_tools curl jq
 root=${HEARTH_PERL_ROOT:-}
 [ "$(uname -m)" = x86_64 ] || skip "needs x86-64"
 [ -e "$root/usr/bin/perl" ] || skip "needs perl"
-in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
 perl=$(in_root readlink -f /usr/bin/perl)
 case $(in_root perl -e 'print $^V') in
 v5.28.* | v5.3[02468].* | v5.40.*) ;;
@@ -35,16 +34,6 @@ start_script() {
 	[ -z "$root" ] || command=(chroot "$root" "${command[@]}")
 	start_background "pl_$1" "${command[@]}"
 	pids[$1]=$background_pid
-}
-
-# expect_callers FILE NAME PATTERN: all callers of the function match.
-expect_callers() {
-	local status=0
-	callers_of "$1" "$2" | sed 's/\[l\] //g' >"$work/callers"
-	grep -vE "$3" "$work/callers" >"$work/wrong" || status=$?
-	[ $status -le 1 ] || fail "grep does not accept $3"
-	[ ! -s "$work/wrong" ] || fail "callers of $2 are not $3: $(head -n 3 "$work/wrong")"
-	[ -s "$work/callers" ] || fail "no function $2"
 }
 
 readonly FREQUENCY=997 LEAST_CPU_US=2500000

@@ -34,6 +34,16 @@ expect_share() {
 # callers_of FILE NAME: for each node of the function, the names of its callers, without lines: "a<b<c", each line once.
 callers_of() { python3 -B "$e2e_root/tests/e2e/function_nodes.py" callers "$1" "$2"; }
 
+# expect_callers FILE NAME PATTERN: all callers of the function match. The mark of functions of libraries, [l], is left out.
+expect_callers() {
+	local status=0
+	callers_of "$1" "$2" | sed 's/\[l\] //g' >"$work/callers"
+	grep -vE "$3" "$work/callers" >"$work/wrong" || status=$?
+	[ $status -le 1 ] || fail "grep does not accept $3"
+	[ ! -s "$work/wrong" ] || fail "callers of $2 are not $3: $(head -n 3 "$work/wrong")"
+	[ -s "$work/callers" ] || fail "no function $2"
+}
+
 # percent_cut FILE: percent of the time whose stacks are cut.
 percent_cut() {
 	local truncated

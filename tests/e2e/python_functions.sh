@@ -24,16 +24,6 @@ start_script() {
 	pids[$1]=$background_pid
 }
 
-# expect_callers FILE NAME PATTERN: all callers of the function match.
-expect_callers() {
-	local status=0
-	callers_of "$1" "$2" >"$work/callers"
-	grep -vE "$3" "$work/callers" >"$work/wrong" || status=$?
-	[ $status -le 1 ] || fail "grep does not accept $3"
-	[ ! -s "$work/wrong" ] || fail "callers of $2 are not $3: $(head -n 3 "$work/wrong")"
-	[ -s "$work/callers" ] || fail "no function $2"
-}
-
 readonly FREQUENCY=997 LEAST_CPU_US=2500000
 
 start_server
