@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs every test of the repository: installs missing packages, builds (release, sanitizers, fuzzers), and runs lint,
+# Runs every test of the repository: installs missing packages, builds (release, and sanitizers), and runs lint,
 # unit tests (in the release build, and under AddressSanitizer and UndefinedBehaviorSanitizer), every fuzz target for a
 # few seconds, the agent in virtual machines, and the end-to-end tests in order. Prints "N passed, N failed, N skipped"
 # last. Exits with 1 if a test failed.
@@ -15,7 +15,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 build=$root/build
 build_sanitize=$root/build-sanitize
-export HEARTH_FUZZ_BUILD=$root/build-fuzz
 logs=$build/test-logs
 
 filter= kinds=lint,unit,sanitize,fuzz,kernels,e2e e2e_build=$build fuzz_seconds=3 list_only=
@@ -380,18 +379,20 @@ build_tree release "$build" all -DHEARTH_TESTS=ON || finish
 if wants kernels; then begin_kernels; fi
 if wants lint; then begin_phase lint && run_lint; fi
 if wants unit; then begin_phase unit && run_unit_tests unit "$build"; fi
-begin_phase "sanitize and fuzz"
-if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
+if wants sanitize || wants fuzz || [ "$e2e_build" = "$build_sanitize" ]; then
+	begin_phase "sanitize and fuzz"
+	targets=
 	# An end-to-end test runs this server. BPF programs and workloads are the same with sanitizers.
-	targets="unit_tests hearth-symbolizer"
-	[ "$e2e_build" != "$build_sanitize" ] || targets=all
-	if build_tree sanitize "$build_sanitize" "$targets" -DCMAKE_BUILD_TYPE=Debug -DHEARTH_SANITIZE=ON -DHEARTH_TESTS=ON; then
+	! wants sanitize || targets+=" unit_tests hearth-symbolizer"
+	! wants fuzz || targets+=" fuzz"
+	[ "$e2e_build" != "$build_sanitize" ] || targets+=" all"
+	if build_tree sanitize "$build_sanitize" "$targets" --preset sanitize; then
 		if wants sanitize; then run_unit_tests sanitize "$build_sanitize"; fi
+		if wants fuzz; then begin_fuzz; fi
 	elif [ "$e2e_build" = "$build_sanitize" ]; then
 		finish
 	fi
 fi
-if wants fuzz && build_tree fuzz "$HEARTH_FUZZ_BUILD" fuzz --preset fuzz; then begin_fuzz; fi
 export HEARTH_BUILD_SANITIZE=$build_sanitize
 begin_phase "end-to-end tests beside others"
 if wants e2e; then begin_e2e_beside_others; fi

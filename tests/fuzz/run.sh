@@ -6,12 +6,12 @@
 #
 #   tests/fuzz/run.sh [SECONDS [TARGET...]]     default: 60 s each, all; builds them first
 #
-# Failing inputs (crash-*, timeout-*, oom-*) are kept in build-fuzz/found and should be added to the
+# Failing inputs (crash-*, timeout-*, oom-*) are kept in build-sanitize/found and should be added to the
 # corpus.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build=${HEARTH_FUZZ_BUILD:-$root/build-fuzz}
+build=$root/build-sanitize
 seconds=${1:-60}
 shift $(($# > 0 ? 1 : 0))
 # CI sets a fixed seed, so that its runs are equal. Other runs use a random one.
@@ -26,7 +26,7 @@ build_targets() {
 	exec 9>"$build/being-built"
 	flock 9
 	if [ ! -e "$build/CMakeCache.txt" ]; then
-		(cd "$root" && cmake --preset fuzz -B "$build" >/dev/null)
+		(cd "$root" && cmake --preset sanitize >/dev/null)
 	fi
 	cmake --build "$build" --parallel "$(nproc)" --target fuzz >"$build/fuzz-build.log" 2>&1 || {
 		tail -n 40 "$build/fuzz-build.log"

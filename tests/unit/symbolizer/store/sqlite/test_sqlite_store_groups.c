@@ -263,7 +263,6 @@ static void batches_fail_if_the_commit_of_their_day_fails(void **state)
 static void a_group_is_written_again_without_a_damaged_file(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped_free char *path = path_in(fixture->folder, "samples-2026-01-02.db");
 	scoped_free char *aside =
 		path_in(fixture->folder, "samples-2026-01-02.db.damaged-1767268800");
 	struct day_total total = {};

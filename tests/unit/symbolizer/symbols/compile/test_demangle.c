@@ -124,8 +124,8 @@ static void a_name_that_expands_beyond_the_limit_is_not_demangled(void **state)
 static void a_name_with_very_many_lifetimes_is_not_demangled(void **state)
 {
 	static const char *const endless[] = {
-		"_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3neRNvMsr_NtC3std4path"
-		"FGGGGGGGGfG_I1wCs15kBYyAo9fc_7myc.",
+		("_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3neRNvMsr_NtC3std4path"
+		 "FGGGGGGGGfG_I1wCs15kBYyAo9fc_7myc."),
 		"_RMC0FGzzzzzzzz_uEu",   /* fn */
 		"_RMC0DGzzzzzzzz_C0EL_", /* dyn */
 	};

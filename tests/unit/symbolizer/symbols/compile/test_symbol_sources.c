@@ -111,14 +111,12 @@ static void a_package_of_split_dwarf_has_all_units(void **state)
 		"static inline int twice(int n) { return other_sink * n; }\n"
 		"__attribute__((noinline)) int other(int n) { return twice(n) + 1; }\n";
 	static const char *const versions[] = { "4", "5" };
-	scoped_free char *other_path =
-		write_file_in(*state, "other.cc", other_cc, strlen(other_cc));
-	scoped_free char *main_path =
-		write_file_in(*state, "cpp.cc", program_cpp, strlen(program_cpp));
 	scoped_free char *plain_path = path_in(*state, "plain");
 	scoped_free char *split_path = path_in(*state, "split");
 	scoped_free char *package_path = path_in(*state, "split.dwp");
 
+	free(write_file_in(*state, "other.cc", other_cc, strlen(other_cc)));
+	free(write_file_in(*state, "cpp.cc", program_cpp, strlen(program_cpp)));
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		run_command("cd %s && g++ -O2 -gdwarf-%s -o plain cpp.cc other.cc 2>&1",
 			    (char *)*state, versions[i]);
