@@ -73,15 +73,13 @@ static void set_changes(const struct top_diff_input *input, struct top_diff_row 
 /* Merges two sorted lists. Returns the number of rows. */
 static size_t merge(const struct top_diff_input *input, struct top_diff_row *rows)
 {
-	const struct top_row *before = input->base.rows, *after = input->after.rows;
-	const struct top_row *before_end = before + input->base.n_rows;
-	const struct top_row *after_end = after + input->after.n_rows;
-	size_t count = 0;
+	size_t n_before = input->base.n_rows, n_after = input->after.n_rows;
+	size_t i = 0, j = 0, count = 0;
 
-	while (before < before_end || after < after_end) {
-		int order = before == before_end ? 1
-			    : after == after_end ? -1
-						 : compare_functions(before, after);
+	while (i < n_before || j < n_after) {
+		const struct top_row *before = i < n_before ? &input->base.rows[i] : NULL;
+		const struct top_row *after = j < n_after ? &input->after.rows[j] : NULL;
+		int order = !before ? 1 : !after ? -1 : compare_functions(before, after);
 		const struct top_row *any = order <= 0 ? before : after;
 		struct top_diff_row *row = &rows[count++];
 
@@ -89,12 +87,12 @@ static size_t merge(const struct top_diff_input *input, struct top_diff_row *row
 		if (order <= 0) {
 			row->base_self = before->self;
 			row->base_total = before->total;
-			before++;
+			i++;
 		}
 		if (order >= 0) {
 			row->self = after->self;
 			row->total = after->total;
-			after++;
+			j++;
 		}
 		set_changes(input, row);
 	}

@@ -46,10 +46,9 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
-__attribute__((format(printf, 2, 0)))
-int __wrap_vasprintf(char **ret_text, const char *format, va_list arguments);
-__attribute__((format(printf, 2, 3)))
-int __wrap_asprintf(char **ret_text, const char *format, ...);
+__attribute__((format(printf, 2, 0))) int __wrap_vasprintf(char **ret_text, const char *format,
+							   va_list arguments);
+__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...);
 
 /* Atomic access, because some targets use threads. */
 static unsigned long n_allocations;
@@ -91,8 +90,8 @@ char *__wrap_strndup(const char *text, size_t size)
 }
 
 /* On failure *ret_text is undefined (asprintf(3)). A caller that frees this one crashes. */
-__attribute__((format(printf, 2, 0)))
-int __wrap_vasprintf(char **ret_text, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) int __wrap_vasprintf(char **ret_text, const char *format,
+							   va_list arguments)
 {
 	va_list copy;
 	int length;
@@ -110,8 +109,7 @@ int __wrap_vasprintf(char **ret_text, const char *format, va_list arguments)
 	return *ret_text ? vsnprintf(*ret_text, (size_t)length + 1, format, arguments) : -1;
 }
 
-__attribute__((format(printf, 2, 3)))
-int __wrap_asprintf(char **ret_text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...)
 {
 	va_list arguments;
 	int length;

@@ -47,19 +47,20 @@ static size_t count_beyond_size(const struct segment_store *self, const struct s
 	return count;
 }
 
-static void remove_days(const struct segment_store *self, const segment_day *days, size_t count,
-			const char *limit)
+/* Removes the days @from to @to - 1 of @days. */
+static void remove_days(const struct segment_store *self, const struct segment_days *days,
+			size_t from, size_t to, const char *limit)
 {
-	for (size_t i = 0; i < count; i++) {
-		int r = day_file_remove(self->folder, days[i]);
+	for (size_t i = from; i < to; i++) {
+		int r = day_file_remove(self->folder, days->items[i]);
 
 		if (r < 0)
 			(void)log_warn_errno(r, "cannot remove samples beyond %s from '%s': %m",
 					     limit, self->folder);
 	}
-	if (count > 0)
-		log_info("removed the samples of %zu days from '%s', which are beyond %s", count,
-			 self->folder, limit);
+	if (to > from)
+		log_info("removed the samples of %zu days from '%s', which are beyond %s",
+			 to - from, self->folder, limit);
 }
 
 static bool is_full(int folder_fd)
@@ -79,8 +80,8 @@ void segment_store_make_room(struct segment_store *self)
 		return;
 	n_old = count_old(self, &days);
 	n_beyond = count_beyond_size(self, &days, n_old);
-	remove_days(self, days.items, n_old, "retention");
-	remove_days(self, days.items + n_old, n_beyond - n_old, "retention_size");
+	remove_days(self, &days, 0, n_old, "retention");
+	remove_days(self, &days, n_old, n_beyond, "retention_size");
 	if (n_beyond > n_old)
 		removed_days_save(self->folder, days.items[n_beyond]);
 	if (is_full(self->folder_fd))

@@ -35,13 +35,20 @@ static inline int open_file(const char *path)
 	return fd;
 }
 
+/* The line after @line, or NULL if @line is the last one. */
+static inline const char *next_line(const char *line)
+{
+	const char *end = strchr(line, '\n');
+
+	return end && end[1] ? end + 1 : NULL;
+}
+
 /* The value of @symbol in nm's output; fails the test if it is not there. */
 static inline uint64_t address_in(const char *nm, const char *symbol)
 {
 	size_t length = strlen(symbol);
 
-	for (const char *line = nm; line && *line;
-	     line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = nm; line; line = next_line(line)) {
 		const char *end = strchrnul(line, '\n');
 		const char *name = end;
 

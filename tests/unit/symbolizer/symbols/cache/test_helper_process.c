@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "common/sandbox.h"
+#include "common/sanitized.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 #include "symbolizer/symbols/table/symbol_pack.h"
 #include "tests/unit/symbolizer/symbols/programs.h"
@@ -257,9 +258,8 @@ static void assert_too_little_memory_is_said(const char *folder)
 
 static void too_little_memory_is_reported(void **state)
 {
-#if defined(__SANITIZE_ADDRESS__)
-	skip(); /* a sanitizer reserves terabytes, so address space is not limited */
-#endif
+	if (SANITIZED)
+		skip(); /* a sanitizer reserves terabytes, so address space is not limited */
 	assert_too_little_memory_is_said(*state);
 }
 

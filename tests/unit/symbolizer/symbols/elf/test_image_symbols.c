@@ -47,7 +47,7 @@ static bool nm_knows(const char *nm, const char *name, uint64_t elf_addr)
 {
 	struct nm_symbol symbol;
 
-	for (const char *line = nm; line; line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = nm; line; line = next_line(line)) {
 		if (parse_nm_line(line, &symbol) && is_same_name(symbol.name, name) &&
 		    elf_addr >= symbol.start && elf_addr - symbol.start < symbol.size)
 			return true;
@@ -63,7 +63,7 @@ static void compare_with_nm(const char *path, const char *nm_flags, size_t at_le
 	struct nm_symbol symbol;
 	size_t n_compared = 0;
 
-	for (const char *line = nm; line; line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = nm; line; line = next_line(line)) {
 		if (!parse_nm_line(line, &symbol))
 			continue;
 		for (uint64_t offset = 0; offset < symbol.size;

@@ -70,8 +70,7 @@ static void compare_with_readelf(const char *path, size_t at_least)
 	size_t n_nameless = 0;
 	size_t n_ranges = 0;
 
-	for (const char *line = frames; line && *line;
-	     line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = *frames ? frames : NULL; line; line = next_line(line)) {
 		uint64_t start, end;
 
 		assert_int_equal(sscanf(line, "pc=%" SCNx64 "..%" SCNx64, &start, &end), 2);
