@@ -394,12 +394,9 @@ if wants sanitize || wants fuzz || [ "$e2e_build" = "$build_sanitize" ]; then
 	fi
 fi
 export HEARTH_BUILD_SANITIZE=$build_sanitize
-begin_phase "end-to-end tests beside others"
-if wants e2e; then begin_e2e_beside_others; fi
+if wants e2e; then begin_phase "end-to-end tests beside others" && begin_e2e_beside_others; fi
 report_all
-begin_phase kernels
-finish_kernels
-if wants kernels; then run_kernels_test; fi
+if wants kernels; then begin_phase kernels && finish_kernels && run_kernels_test; fi
 if wants e2e; then
 	begin_phase "end-to-end tests on one CPU each"
 	run_e2e_by_cpu
