@@ -8,15 +8,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/upload/http_client.h"
-#include "agent/upload/network_thread.h"
 #include "common/backoff.h"
 #include "common/capabilities.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 /* Longest answer: 4096 Pods, or 1000 with unusually long descriptions of 16 KiB. */
 #define MAX_ANSWER_BYTES (16 * MIB)
@@ -73,19 +73,6 @@ static uint64_t next_work_ns(const struct pod_watch *watch)
 	return at_ns;
 }
 
-static void sleep_until(struct pod_watch *watch, uint64_t at_ns)
-{
-	struct timespec at = {
-		.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(at_ns % NSEC_PER_SEC),
-	};
-
-	if (at_ns == UINT64_MAX)
-		(void)pthread_cond_wait(&watch->wake, &watch->lock);
-	else
-		(void)pthread_cond_timedwait(&watch->wake, &watch->lock, &at);
-}
-
 struct work {
 	bool folder, request;
 };
@@ -97,7 +84,7 @@ static bool wait_for_work(struct pod_watch *watch, struct work *ret_work)
 
 	(void)pthread_mutex_lock(&watch->lock);
 	while (!atomic_load(&watch->stopping) && now_ns() < next_work_ns(watch))
-		sleep_until(watch, next_work_ns(watch));
+		(void)condition_wait_until(&watch->wake, &watch->lock, next_work_ns(watch));
 	now = now_ns();
 	if (now >= watch->refresh_at_ns) {
 		watch->wants_folder = is_set(watch->folder);
@@ -308,13 +295,13 @@ int pod_watch_new(const struct pod_watch_options *options, struct pod_watch **re
 	if (!watch)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&watch->lock, NULL);
-	network_thread_init_wake(&watch->wake);
+	condition_init(&watch->wake);
 	watch->refresh_at_ns = UINT64_MAX;
 	backoff_init(&watch->backoff, options->retry_first_ns, options->retry_max_ns,
 		     clock_wall_ns(&system_clock));
 	if (!copy_options(watch, options))
 		return -ENOMEM;
-	r = network_thread_start("hearth-pods", run, watch, &watch->thread);
+	r = thread_start("hearth-pods", run, watch, &watch->thread);
 	if (r < 0)
 		return r;
 	watch->is_running = true;

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/upload/network_thread.h"
 #include "common/clock.h"
+#include "common/condition.h"
+#include "common/thread.h"
 
 /* The first retry is early, because the server may only be restarting. */
 #define FIRST_RETRY_NS NSEC_PER_SEC
@@ -88,13 +89,13 @@ void sender_report_lost(struct sender *sender, const struct spool_key *key)
 static int init_locks(struct sender *sender)
 {
 	(void)pthread_mutex_init(&sender->lock, NULL);
-	network_thread_init_wake(&sender->wake);
+	condition_init(&sender->wake);
 	return event_queue_init(&sender->events);
 }
 
 static int start_thread(struct sender *sender)
 {
-	int r = network_thread_start("hearth-sender", sender_thread, sender, &sender->thread);
+	int r = thread_start("hearth-sender", sender_thread, sender, &sender->thread);
 
 	if (r < 0)
 		return r;

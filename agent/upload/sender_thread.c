@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "common/capabilities.h"
+#include "common/condition.h"
 #include "common/log.h"
 
 /* Enough for a busy server; a dead connection must be noticed after this time. */
@@ -40,20 +41,6 @@ static void lock(struct sender *sender)
 static void unlock(struct sender *sender)
 {
 	(void)pthread_mutex_unlock(&sender->lock);
-}
-
-/* The lock must be held. @deadline_ns UINT64_MAX: until woken. */
-static void wait_until(struct sender *sender, uint64_t deadline_ns)
-{
-	struct timespec deadline = {
-		.tv_sec = (time_t)(deadline_ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(deadline_ns % NSEC_PER_SEC),
-	};
-
-	if (deadline_ns == UINT64_MAX)
-		(void)pthread_cond_wait(&sender->wake, &sender->lock);
-	else
-		(void)pthread_cond_timedwait(&sender->wake, &sender->lock, &deadline);
 }
 
 static bool stop_is_due(struct sender *sender)
@@ -258,7 +245,7 @@ static struct queued_batch *wait_for_supplement(struct sender *sender, struct se
 	(void)event_queue_push_take(&sender->events, unknown);
 	lock(sender);
 	while (!sender->supplement && !sender->stopping && sender_now_ns() < deadline)
-		wait_until(sender, deadline);
+		(void)condition_wait_until(&sender->wake, &sender->lock, deadline);
 	supplement = sender->supplement;
 	sender->supplement = NULL;
 	sender->waits_for_supplement = false;
@@ -391,7 +378,7 @@ static bool wait_for_work(struct sender *sender)
 			until = sender->retry_at_ns;
 		if (sender->stopping)
 			until = MIN(until, sender->stop_deadline_ns);
-		wait_until(sender, until);
+		(void)condition_wait_until(&sender->wake, &sender->lock, until);
 	}
 	unlock(sender);
 	return false;

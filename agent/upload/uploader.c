@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "agent/upload/http_client.h"
-#include "agent/upload/network_thread.h"
 #include "common/capabilities.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/pieced_file.h"
+#include "common/thread.h"
 
 #define MAX_WAITING_UPLOADS 4
 #define MAX_ATTEMPTS        3
@@ -190,14 +192,12 @@ static int send_once(struct uploader *uploader, const struct upload *upload,
 /* False: the uploader is stopping. */
 static bool pause_for(struct uploader *uploader, unsigned int seconds)
 {
-	struct timespec until;
-	int r = 0;
+	uint64_t until_ns = clock_monotonic_ns(&system_clock) + seconds * NSEC_PER_SEC;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += seconds;
 	(void)pthread_mutex_lock(&uploader->lock);
-	while (!atomic_load(&uploader->stopping) && r == 0)
-		r = pthread_cond_timedwait(&uploader->wake, &uploader->lock, &until);
+	while (!atomic_load(&uploader->stopping) &&
+	       condition_wait_until(&uploader->wake, &uploader->lock, until_ns))
+		;
 	(void)pthread_mutex_unlock(&uploader->lock);
 	return !atomic_load(&uploader->stopping);
 }
@@ -286,7 +286,7 @@ static void *run(void *argument)
 
 static int start(struct uploader *uploader)
 {
-	int r = network_thread_start("hearth-upload", run, uploader, &uploader->thread);
+	int r = thread_start("hearth-upload", run, uploader, &uploader->thread);
 
 	if (r < 0)
 		return r;
@@ -308,7 +308,7 @@ int uploader_new(const struct sender_options *options, struct uploader **ret_upl
 	if (!uploader)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&uploader->lock, NULL);
-	network_thread_init_wake(&uploader->wake);
+	condition_init(&uploader->wake);
 	uploader->bytes_per_s = options->upload_bytes_per_s;
 	uploader->keep_capabilities = options->keep_capabilities;
 	uploader->server = strdup(options->server);

@@ -11,7 +11,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "common/clock.h"
+#include "common/condition.h"
 
 struct background_reading {
 	struct background_reading_options options;
@@ -30,10 +32,7 @@ struct background_reading {
 
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_monotonic_ns(&system_clock);
 }
 
 static void *work(void *arg)
@@ -64,17 +63,13 @@ int background_reading_new(const struct background_reading_options *options,
 {
 	scoped(background_reading_freep) struct background_reading *reading =
 		calloc(1, sizeof(*reading));
-	pthread_condattr_t attributes;
 	int r;
 
 	if (!reading)
 		return -ENOMEM;
 	reading->options = *options;
 	(void)pthread_mutex_init(&reading->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&reading->changed, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&reading->changed);
 	reading->fresh = calloc(1, options->value_size);
 	reading->value = calloc(1, options->value_size);
 	if (!reading->fresh || !reading->value)
@@ -110,14 +105,10 @@ struct background_reading *background_reading_free(struct background_reading *re
 static void wait_for(struct background_reading *reading, uint64_t number)
 {
 	uint64_t deadline_ns = now_ns() + reading->options.wait_ns;
-	const struct timespec deadline = {
-		.tv_sec = (time_t)(deadline_ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(deadline_ns % NSEC_PER_SEC),
-	};
-	int r = 0;
 
-	while (reading->n_done < number && r == 0)
-		r = pthread_cond_timedwait(&reading->changed, &reading->lock, &deadline);
+	while (reading->n_done < number &&
+	       condition_wait_until(&reading->changed, &reading->lock, deadline_ns))
+		;
 }
 
 /* Whether the reading in progress has lasted hang_ns. The caller holds the lock. */

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "symbolizer/http/connections.h"
@@ -224,17 +225,13 @@ static int limit_tokens(struct exchange_host *host)
 
 static int host_init(struct exchange_host *host, const struct http_server_options *options)
 {
-	pthread_condattr_t attributes;
 	int r;
 
 	host->options = *options;
 	if (host->options.max_held_answer_bytes == 0)
 		host->options.max_held_answer_bytes = HTTP_MAX_HELD_ANSWER_BYTES;
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&host->lock, NULL);
-	(void)pthread_cond_init(&host->idle, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&host->idle);
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
 		r = worker_pool_new(n_workers(options, lane), max_waiting(options, lane),
 				    &host->workers[lane]);
@@ -300,14 +297,11 @@ unsigned int http_server_connections(const struct http_server *server)
 
 static void wait_until_idle(struct exchange_host *host)
 {
-	struct timespec deadline;
-	int r = 0;
+	uint64_t deadline_ns = clock_monotonic_ns(&system_clock) + STOP_PATIENCE_S * NSEC_PER_SEC;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += STOP_PATIENCE_S;
 	(void)pthread_mutex_lock(&host->lock);
-	while (host->n_exchanges > 0 && r == 0)
-		r = pthread_cond_timedwait(&host->idle, &host->lock, &deadline);
+	while (host->n_exchanges > 0 && condition_wait_until(&host->idle, &host->lock, deadline_ns))
+		;
 	if (host->n_exchanges > 0)
 		log_warn("%u requests did not finish within %d s, dropping them", host->n_exchanges,
 			 STOP_PATIENCE_S);

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 
 struct write_queue {
 	struct write_queue_options options;
@@ -24,23 +24,14 @@ struct write_queue {
 	uint64_t next_start_ns;     /* monotonic: a group that waits starts at the latest then */
 };
 
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec){
-		.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(ns % NSEC_PER_SEC),
-	};
-}
-
 /* The caller holds the lock. Returns when a group may start. */
 static void wait_for_group(struct write_queue *queue)
 {
-	const struct timespec until = timespec_of(queue->next_start_ns);
 	size_t enough = MIN(queue->in_progress, queue->options.max_writes);
-	int error = 0;
 
-	while (!queue->stopping && queue->count < enough && error == 0)
-		error = pthread_cond_timedwait(&queue->changed, &queue->lock, &until);
+	while (!queue->stopping && queue->count < enough &&
+	       condition_wait_until(&queue->changed, &queue->lock, queue->next_start_ns))
+		;
 }
 
 /* The caller holds the lock. Returns the number of batches in queue->group. */
@@ -120,7 +111,6 @@ static void *run_writer(void *arg)
 int write_queue_new(const struct write_queue_options *options, struct write_queue **ret_queue)
 {
 	scoped(write_queue_freep) struct write_queue *queue = calloc(1, sizeof(*queue));
-	pthread_condattr_t attributes;
 	int r;
 
 	if (!queue)
@@ -128,10 +118,7 @@ int write_queue_new(const struct write_queue_options *options, struct write_queu
 	assert(options->max_writes > 0);
 	queue->options = *options;
 	(void)pthread_mutex_init(&queue->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&queue->changed, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&queue->changed);
 	queue->group = calloc(options->max_writes, sizeof(struct store_write *));
 	if (!queue->group)
 		return -ENOMEM;

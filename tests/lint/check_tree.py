@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
-    "agent/kubernetes": ["agent/upload/http_client.h", "agent/upload/network_thread.h", "common"],
+    "agent/kubernetes": ["agent/upload/http_client.h", "common"],
     "agent/helper": ["agent/executable", "agent/interpreter/runtime", "agent/interpreter/python",
                      "agent/interpreter/hotspot", "agent/interpreter/v8", "agent/interpreter/php",
                      "agent/interpreter/ruby", "agent/interpreter/perl", "agent/jit/file", "agent/unwind", "common"],

@@ -6,13 +6,14 @@
 #include "agent/event/off_cpu/walk_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/capabilities.h"
 #include "common/clock.h"
+#include "common/condition.h"
+#include "common/thread.h"
 
 /*
  * The kernel returns this much at once where pages have 4 KiB. Where pages are larger, the next
@@ -90,44 +91,22 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int init_sync(struct walk_thread *thread)
-{
-	pthread_condattr_t attributes;
-	int r;
-
-	r = pthread_condattr_init(&attributes);
-	if (r != 0)
-		return -r;
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	r = pthread_cond_init(&thread->changed, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
-	if (r != 0)
-		return -r;
-	return -pthread_mutex_init(&thread->lock, NULL);
-}
-
 int walk_thread_new(bool keep_capabilities, struct walk_thread **ret_thread)
 {
 	struct walk_thread *thread = calloc(1, sizeof(*thread));
-	sigset_t all, old;
 	int r;
 
 	if (!thread)
 		return -ENOMEM;
 	thread->keep_capabilities = keep_capabilities;
 	thread->fd = -1;
-	r = init_sync(thread);
-	if (r == 0) {
-		(void)sigfillset(&all);
-		(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-		r = -pthread_create(&thread->thread, NULL, run, thread);
-		(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	}
+	(void)pthread_mutex_init(&thread->lock, NULL);
+	condition_init(&thread->changed);
+	r = thread_start("hearth-walk", run, thread, &thread->thread);
 	if (r < 0) {
 		free(thread);
 		return r;
 	}
-	(void)pthread_setname_np(thread->thread, "hearth-walk");
 	*ret_thread = thread;
 	return 0;
 }
@@ -174,15 +153,10 @@ bool walk_thread_is_busy(const struct walk_thread *thread)
 static bool wait_for_bytes(struct walk_thread *thread, uint64_t patience_ns)
 {
 	uint64_t deadline_ns = clock_monotonic_ns(&system_clock) + patience_ns;
-	struct timespec deadline = {
-		.tv_sec = (time_t)(deadline_ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(deadline_ns % NSEC_PER_SEC),
-	};
 
-	while (thread->state == WALK_READING) {
-		if (pthread_cond_timedwait(&thread->changed, &thread->lock, &deadline) == ETIMEDOUT)
-			break;
-	}
+	while (thread->state == WALK_READING &&
+	       condition_wait_until(&thread->changed, &thread->lock, deadline_ns))
+		;
 	return thread->state != WALK_READING;
 }
 

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/hash_table.h"
 #include "common/log.h"
 #include "symbolizer/debuginfo/debuginfo_error.h"
@@ -197,28 +199,16 @@ enum debuginfo_upstream_answer debuginfo_upstream_want(struct debuginfo_upstream
 	return r < 0 ? UPSTREAM_HAS_NOTHING : UPSTREAM_IS_ASKED;
 }
 
-static struct timespec deadline_after(uint64_t patience_ns)
-{
-	struct timespec deadline;
-	uint64_t ns;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &deadline);
-	ns = (uint64_t)deadline.tv_nsec + patience_ns;
-	deadline.tv_sec += (time_t)(ns / NSEC_PER_SEC);
-	deadline.tv_nsec = (long)(ns % NSEC_PER_SEC);
-	return deadline;
-}
-
 void debuginfo_upstream_wait(struct debuginfo_upstream *upstream, const struct debuginfo_key *key,
 			     uint64_t patience_ns)
 {
-	struct timespec deadline = deadline_after(patience_ns);
+	uint64_t deadline_ns = clock_monotonic_ns(&system_clock) + patience_ns;
 	struct job_key job_key = job_key_of(key);
-	int r = 0;
 
 	(void)pthread_mutex_lock(&upstream->lock);
-	while (r == 0 && find_job(upstream, &job_key) && !atomic_load(&upstream->stopping))
-		r = pthread_cond_timedwait(&upstream->changed, &upstream->lock, &deadline);
+	while (find_job(upstream, &job_key) && !atomic_load(&upstream->stopping) &&
+	       condition_wait_until(&upstream->changed, &upstream->lock, deadline_ns))
+		;
 	(void)pthread_mutex_unlock(&upstream->lock);
 }
 
@@ -319,17 +309,13 @@ static void *run(void *arg)
 
 static int prepare(struct debuginfo_upstream *upstream)
 {
-	pthread_condattr_t monotonic;
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
 	int r;
 
 	TAILQ_INIT(&upstream->queue);
 	(void)pthread_mutex_init(&upstream->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&upstream->changed, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	condition_init(&upstream->changed);
 	r = hash_table_new(sizeof(struct job_key), sizeof(struct job *), MAX_JOBS, &upstream->jobs);
 	if (r < 0)
 		return r;

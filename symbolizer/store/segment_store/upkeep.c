@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread: a flush and a compaction would wait for each other anyway. */
 
-#include <time.h>
-
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "symbolizer/store/segment_store/segment_store_private.h"
 
@@ -101,14 +101,11 @@ static void drop_epochs_if_due(struct upkeep *upkeep, uint64_t now_ns)
 /* Returns false if the thread has to end. */
 static bool wait_for_work(struct upkeep *upkeep)
 {
-	struct timespec until;
+	uint64_t until_ns = clock_monotonic_ns(&system_clock) + WAKE_INTERVAL_S * NSEC_PER_SEC;
 	bool stops;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += WAKE_INTERVAL_S;
 	(void)pthread_mutex_lock(&upkeep->lock);
-	while (!upkeep->is_stopping &&
-	       pthread_cond_timedwait(&upkeep->wake, &upkeep->lock, &until) == 0)
+	while (!upkeep->is_stopping && condition_wait_until(&upkeep->wake, &upkeep->lock, until_ns))
 		;
 	stops = upkeep->is_stopping;
 	(void)pthread_mutex_unlock(&upkeep->lock);
@@ -133,7 +130,6 @@ int upkeep_new(struct segment_store *self, struct upkeep **ret_upkeep)
 {
 	struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
 	const uint64_t now_ns = clock_monotonic_ns(self->clock);
-	pthread_condattr_t attributes;
 	int r;
 
 	if (!upkeep)
@@ -143,10 +139,7 @@ int upkeep_new(struct segment_store *self, struct upkeep **ret_upkeep)
 	upkeep->compact_at_ns = now_ns + COMPACT_INTERVAL_NS;
 	upkeep->epochs_at_ns = now_ns + EPOCHS_INTERVAL_NS;
 	(void)pthread_mutex_init(&upkeep->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&upkeep->wake, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&upkeep->wake);
 	r = pthread_create(&upkeep->thread, NULL, run, upkeep);
 	if (r != 0) {
 		(void)pthread_cond_destroy(&upkeep->wake);

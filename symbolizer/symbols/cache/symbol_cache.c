@@ -12,8 +12,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "symbolizer/symbols/cache/compile_inputs.h"
 #include "symbolizer/symbols/cache/symbol_cache_private.h"
@@ -24,10 +25,7 @@
 
 uint64_t symbol_cache_now_ns(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_monotonic_ns(&system_clock);
 }
 
 /* ---- entries -----------------------------------------------------------------------------------
@@ -156,14 +154,9 @@ static int open_parts(struct symbol_cache *cache, const struct symbol_cache_opti
 
 static void init_locks(struct symbol_cache *cache)
 {
-	pthread_condattr_t attributes;
-
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&cache->lock, NULL);
-	(void)pthread_cond_init(&cache->changed, &attributes);
-	(void)pthread_cond_init(&cache->wanted, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&cache->changed);
+	condition_init(&cache->wanted);
 }
 
 int symbol_cache_new(const struct symbol_cache_options *options, struct symbol_cache **ret_cache)
@@ -343,12 +336,9 @@ static bool is_stale(struct symbol_cache *cache, const struct cache_entry *entry
 /* Waits until an entry changes or @until_ns. Returns false without waiting after @until_ns. */
 static bool wait_until(struct symbol_cache *cache, uint64_t until_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-					.tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
-
 	if (symbol_cache_now_ns() >= until_ns)
 		return false;
-	(void)pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+	(void)condition_wait_until(&cache->changed, &cache->lock, until_ns);
 	return true;
 }
 
