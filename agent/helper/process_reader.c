@@ -143,9 +143,7 @@ static int send_request(struct process_reader *reader, const struct reader_reque
 		r = nursery_fork(reader->nursery, HELPER_READER, &reader->id, &reader->socket);
 	if (r < 0)
 		return r;
-	memcpy(reader->message.bytes, request, sizeof(*request));
-	reader->message.size = sizeof(*request);
-	reader->message.n_fds = 0;
+	reader_request_write(&reader->message, request->pid, request->file, NULL, 0);
 	return helper_send(reader->socket, &reader->message, MSG_DONTWAIT);
 }
 

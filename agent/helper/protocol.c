@@ -168,6 +168,19 @@ static bool is_valid_code(const struct read_code *code)
 	       code->line_table_bytes <= MAX_LINE_TABLE_BYTES;
 }
 
+void reader_request_write(struct helper_message *message, uint32_t pid, enum reader_file file,
+			  const void *body, size_t size)
+{
+	const struct reader_request request = { .pid = pid, .file = file };
+
+	assert(size <= sizeof(message->bytes) - sizeof(request));
+	memcpy(message->bytes, &request, sizeof(request));
+	if (size > 0)
+		memcpy(message->bytes + sizeof(request), body, size);
+	message->size = sizeof(request) + size;
+	message->n_fds = 0;
+}
+
 bool reader_code_next(const struct helper_message *message, size_t *offset,
 		      struct reader_code *ret_code, const uint8_t **ret_content)
 {

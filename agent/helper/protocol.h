@@ -92,15 +92,25 @@ enum reader_file {
 
 /*
  * Followed by up to READER_MAX_PAGES addresses of 8 bytes for READER_PAGES, by a struct
- * reader_code_request for READER_CODE, reader_jvm_request for READER_JVM, or
- * reader_compiled_request for READER_COMPILED_FRAMES.
+ * reader_code_request for READER_CODE and READER_COMPILED_FRAMES, or by a struct reader_jvm_request
+ * for READER_JVM.
  */
 struct reader_request {
 	uint32_t pid;
 	uint32_t file; /* enum reader_file */
 };
 
-/* Followed by @count items. */
+/*
+ * Writes a request to @message, with the @size bytes of @body after struct reader_request. Lists of
+ * addresses and items are appended by the caller.
+ */
+void reader_request_write(struct helper_message *message, uint32_t pid, enum reader_file file,
+			  const void *body, size_t size);
+
+/*
+ * Followed by @count items: struct reader_code_item, or for READER_COMPILED_FRAMES struct
+ * reader_compiled_item.
+ */
 struct reader_code_request {
 	uint32_t runtime; /* enum interpreter_runtime */
 	uint32_t version; /* of CPython, V8, PHP, CRuby or Perl */
@@ -154,15 +164,6 @@ int reader_jvm_decode(const struct helper_message *message, struct reader_jvm *r
 
 /* Maximum number of items of one request: their answers fit into a message. */
 #define READER_MAX_COMPILED_FRAMES 64
-
-/* Followed by @count items. */
-struct reader_compiled_request {
-	uint32_t runtime; /* enum interpreter_runtime */
-	uint32_t version; /* of V8 */
-	uint32_t count;
-	uint32_t zero;
-	struct hotspot_layout layout; /* of a JVM */
-};
 
 struct reader_compiled_item {
 	uint64_t code; /* the nmethod, or a pointer to the Code of V8 */

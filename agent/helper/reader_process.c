@@ -322,8 +322,7 @@ static int answer_compiled_frames(int socket, const struct helper_message *messa
 				  struct helper_message *reply)
 {
 	struct reader_request request;
-	struct reader_compiled_request compiled;
-	struct reader_code_request code = {};
+	struct reader_code_request compiled;
 	size_t at = sizeof(request) + sizeof(compiled);
 	struct code_memory memory;
 	bool has_layout;
@@ -337,12 +336,9 @@ static int answer_compiled_frames(int socket, const struct helper_message *messa
 	memcpy(&request, message->bytes, sizeof(request));
 	memcpy(&compiled, message->bytes + sizeof(request), sizeof(compiled));
 	pid = (pid_t)request.pid;
-	code.runtime = compiled.runtime;
-	code.version = compiled.version;
-	code.layout = compiled.layout;
 	has_layout =
 		(compiled.runtime == INTERPRETER_HOTSPOT || compiled.runtime == INTERPRETER_V8) &&
-		begin_code(&code, &pid, &memory);
+		begin_code(&compiled, &pid, &memory);
 	reply->size = 0;
 	reply->n_fds = 0;
 	for (uint32_t i = 0;

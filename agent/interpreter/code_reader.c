@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Waiting objects are in order of request. Those of the first object's process are submitted
- * together. If an answer has no room for all of them, the rest waits again.
- */
+/* If an answer has no room for all objects of a request, the rest waits again. */
 #include "agent/interpreter/code_reader.h"
 
 #include <string.h>
 
 #include "agent/helper/avoid_list.h"
-#include "agent/helper/process_facts.h"
-#include "agent/helper/protocol.h"
 #include "common/hash_table.h"
-#include "common/vec.h"
 
 /* 64 bytes each. A large program has some thousand functions. */
 #define MAX_KNOWN 65536
@@ -20,13 +14,8 @@
 #define SWEEP_ABOVE  16384
 #define KEEP_WINDOWS 12
 
-/* Each takes 40 bytes. */
+/* Each takes 48 bytes. */
 #define MAX_WAITING 16384
-
-#define TIMEOUT_NS (3 * NSEC_PER_SEC)
-
-/* As many as there are helpers for this: one may hang while the other works. */
-#define MAX_IN_FLIGHT 2
 
 /* For how long a process is avoided after a timeout, because each attempt may cost a helper. */
 #define FIRST_AVOIDED_NS (60 * NSEC_PER_SEC)
@@ -42,33 +31,17 @@ struct known_code {
 	bool is_builtin; /* the content has no name */
 };
 
-struct waiting_code {
-	struct code_key key;
-	struct code_source source;
-};
-
-VEC_DEFINE(waiting_vec, struct waiting_code);
-
 struct code_reader {
-	struct helper_pool *pool;
 	struct code_objects *objects;
 	struct hash_table *known; /* struct code_key -> struct known_code */
-	struct waiting_vec waiting;
-	unsigned int n_in_flight;
+	struct code_jobs jobs;
 	struct avoid_list *avoided; /* struct process_key */
 	uint64_t window;
 	uint64_t now_ns; /* of the last flush */
 	struct code_reader_stats stats;
-	struct helper_message message;
 };
 
-/* Objects of one process in one job. */
-struct read_job {
-	struct code_reader *reader;
-	struct process_key process;
-	size_t count;
-	struct waiting_code codes[READER_MAX_CODE];
-};
+static void on_read(void *arg, int error, struct helper_message *answer);
 
 int code_reader_new(struct helper_pool *pool, struct code_objects *objects,
 		    struct code_reader **ret_reader)
@@ -84,7 +57,14 @@ int code_reader_new(struct helper_pool *pool, struct code_objects *objects,
 
 	if (!reader)
 		return -ENOMEM;
-	reader->pool = pool;
+	reader->jobs = (struct code_jobs){
+		.pool = pool,
+		.owner = reader,
+		.file = READER_CODE,
+		.max_waiting = MAX_WAITING,
+		.max_per_job = READER_MAX_CODE,
+		.done = on_read,
+	};
 	reader->objects = objects;
 	r = hash_table_new(sizeof(struct code_key), sizeof(struct known_code), MAX_KNOWN,
 			   &reader->known);
@@ -103,7 +83,7 @@ struct code_reader *code_reader_free(struct code_reader *reader)
 		return NULL;
 	(void)hash_table_free(reader->known);
 	(void)avoid_list_free(reader->avoided);
-	vec_release(&reader->waiting);
+	code_jobs_release(&reader->jobs);
 	free(reader);
 	return NULL;
 }
@@ -119,7 +99,7 @@ void code_reader_stats(const struct code_reader *reader, struct code_reader_stat
 static int queue(struct code_reader *reader, const struct waiting_code *code,
 		 struct known_code *known)
 {
-	if (reader->waiting.count >= MAX_WAITING || vec_push(&reader->waiting, *code) < 0) {
+	if (code_jobs_add(&reader->jobs, code) < 0) {
 		reader->stats.dropped++;
 		known->read_window = reader->window;
 		known->is_waiting = false;
@@ -256,7 +236,7 @@ static void take_answer(struct code_reader *reader, const struct waiting_code *c
 }
 
 /* Marks objects of a job that were not read: they have no names in this window. */
-static void give_up(struct code_reader *reader, const struct read_job *job, size_t first)
+static void give_up(struct code_reader *reader, const struct code_job *job, size_t first)
 {
 	for (size_t i = first; i < job->count; i++) {
 		struct known_code *known = hash_table_find(reader->known, &job->codes[i].key);
@@ -269,7 +249,7 @@ static void give_up(struct code_reader *reader, const struct read_job *job, size
 }
 
 /* Lets objects wait again that did not fit into the answer. */
-static void queue_rest(struct code_reader *reader, const struct read_job *job, size_t first)
+static void queue_rest(struct code_reader *reader, const struct code_job *job, size_t first)
 {
 	for (size_t i = first; i < job->count; i++) {
 		struct known_code *known = hash_table_find(reader->known, &job->codes[i].key);
@@ -281,13 +261,13 @@ static void queue_rest(struct code_reader *reader, const struct read_job *job, s
 
 static void on_read(void *arg, int error, struct helper_message *answer)
 {
-	scoped_free struct read_job *job = arg;
-	struct code_reader *reader = job->reader;
+	scoped_free struct code_job *job = arg;
+	struct code_reader *reader = job->owner;
 	struct reader_code code;
 	const uint8_t *content;
 	size_t offset = 0, n_read = 0;
 
-	reader->n_in_flight--;
+	reader->jobs.n_in_flight--;
 	if (error < 0) {
 		reader->stats.hung += job->count;
 		avoid_list_add_failure(reader->avoided, &job->process, reader->now_ns);
@@ -307,102 +287,40 @@ static void on_read(void *arg, int error, struct helper_message *answer)
 
 /* ---- jobs ---------------------------------------------------------------------------------- */
 
-static bool is_same_process(const struct waiting_code *a, const struct waiting_code *b)
+static void send(struct code_reader *reader, struct code_job *job)
 {
-	return a->key.pid == b->key.pid && a->key.start_time_ns == b->key.start_time_ns &&
-	       a->key.exec_count == b->key.exec_count && a->source.runtime == b->source.runtime &&
-	       a->source.version == b->source.version && a->source.layout == b->source.layout;
-}
+	struct reader_code_item items[READER_MAX_CODE];
 
-/* Moves waiting objects of the first one's process to @job. */
-static void take_first(struct code_reader *reader, struct read_job *job)
-{
-	struct waiting_vec *waiting = &reader->waiting;
-	const struct waiting_code first = waiting->items[0];
-	size_t n_left = 0;
-
-	for (size_t i = 0; i < waiting->count; i++) {
-		if (job->count < READER_MAX_CODE && is_same_process(&waiting->items[i], &first))
-			job->codes[job->count++] = waiting->items[i];
-		else
-			waiting->items[n_left++] = waiting->items[i];
-	}
-	waiting->count = n_left;
-}
-
-static void write_request(struct code_reader *reader, const struct read_job *job)
-{
-	struct helper_message *message = &reader->message;
-	const struct reader_request request = { .pid = job->codes[0].key.pid, .file = READER_CODE };
-	const struct code_source *source = &job->codes[0].source;
-	struct reader_code_request code = {
-		.runtime = source->runtime,
-		.version = source->version,
-		.count = (uint32_t)job->count,
-	};
-	struct reader_code_item item;
-
-	static_assert(sizeof(request) + sizeof(code) + READER_MAX_CODE * sizeof(item) <=
+	static_assert(sizeof(struct reader_request) + sizeof(struct reader_code_request) +
+				      sizeof(items) <=
 			      HELPER_MESSAGE_MAX_BYTES,
 		      "a request is one message");
-	if (source->layout)
-		code.layout = *source->layout;
-	memcpy(message->bytes, &request, sizeof(request));
-	memcpy(message->bytes + sizeof(request), &code, sizeof(code));
-	message->size = sizeof(request) + sizeof(code);
-	message->n_fds = 0;
 	for (size_t i = 0; i < job->count; i++) {
 		const struct known_code *known = hash_table_find(reader->known, &job->codes[i].key);
 
-		item = (struct reader_code_item){
+		items[i] = (struct reader_code_item){
 			.address = job->codes[i].key.address,
 			.known_mark = known && known->number ? known->mark : 0,
 		};
-		memcpy(message->bytes + message->size, &item, sizeof(item));
-		message->size += sizeof(item);
 	}
-}
-
-static void send_first(struct code_reader *reader)
-{
-	struct read_job *job = calloc(1, sizeof(*job));
-	const struct helper_job helper_job = {
-		.kind = HELPER_TOUCHER,
-		.timeout_ns = TIMEOUT_NS,
-		.done = on_read,
-		.forget = free,
-		.arg = job,
-	};
-
-	if (!job)
-		return;
-	job->reader = reader;
-	take_first(reader, job);
 	job->process = process_key_of((pid_t)job->codes[0].key.pid);
-	if (avoid_list_has(reader->avoided, &job->process, reader->now_ns)) {
+	if (avoid_list_has(reader->avoided, &job->process, reader->now_ns))
 		reader->stats.hung += job->count;
-	} else {
-		write_request(reader, job);
-		if (helper_pool_submit(reader->pool, &helper_job, &reader->message) == 0) {
-			reader->n_in_flight++;
-			return;
-		}
+	else if (code_jobs_submit(&reader->jobs, job, items, sizeof(items[0])) == 0)
+		return;
+	else
 		reader->stats.dropped += job->count;
-	}
 	give_up(reader, job, 0);
 	free(job);
 }
 
 void code_reader_flush(struct code_reader *reader, uint64_t now_ns)
 {
-	reader->now_ns = now_ns;
-	while (reader->waiting.count > 0 && reader->n_in_flight < MAX_IN_FLIGHT) {
-		size_t count = reader->waiting.count;
+	struct code_job *job;
 
-		send_first(reader);
-		if (reader->waiting.count == count) /* there is no memory for a job */
-			return;
-	}
+	reader->now_ns = now_ns;
+	while ((job = code_jobs_next(&reader->jobs)))
+		send(reader, job);
 }
 
 void code_reader_begin_window(struct code_reader *reader, uint64_t window)

@@ -14,26 +14,10 @@
  * Used by the agent's main thread.
  */
 
-#include "agent/helper/helper_pool.h"
-#include "agent/interpreter/hotspot/hotspot_layout.h"
+#include "agent/interpreter/code_jobs.h"
 #include "agent/sample/code_objects.h"
 
 struct code_reader;
-
-/* A code object of an image of a process. */
-struct code_key {
-	uint64_t start_time_ns;
-	uint64_t address;
-	uint32_t pid;
-	uint32_t exec_count;
-};
-
-/* How the objects of a process are read. */
-struct code_source {
-	uint32_t runtime;                    /* enum interpreter_runtime */
-	uint32_t version;                    /* of CPython, V8, PHP, CRuby or Perl */
-	const struct hotspot_layout *layout; /* of a JVM; lives as long as the reader */
-};
 
 /* @pool and @objects are borrowed; the pool must be freed before the reader. 0 or -ENOMEM. */
 int code_reader_new(struct helper_pool *pool, struct code_objects *objects,

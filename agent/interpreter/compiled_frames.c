@@ -3,20 +3,13 @@
 
 #include <string.h>
 
-#include "agent/helper/protocol.h"
 #include "common/hash_table.h"
-#include "common/vec.h"
 
 /* About 100 bytes each. */
 #define MAX_KNOWN 32768
 
 /* Each takes 56 bytes. */
 #define MAX_WAITING 8192
-
-#define TIMEOUT_NS (3 * NSEC_PER_SEC)
-
-/* As many as there are helpers for this: one may hang while the other works. */
-#define MAX_IN_FLIGHT 2
 
 /* Windows after which an unused address is forgotten. */
 #define KEEP_WINDOWS 2
@@ -29,27 +22,13 @@ struct known_frames {
 	uint64_t read_window, used_window;
 };
 
-struct waiting_pc {
-	struct compiled_pc pc;
-	struct code_source source;
-};
-
-VEC_DEFINE(waiting_pc_vec, struct waiting_pc);
-
 struct compiled_frames {
-	struct helper_pool *pool;
 	struct hash_table *known; /* struct compiled_pc -> struct known_frames */
-	struct waiting_pc_vec waiting;
-	unsigned int n_in_flight;
+	struct code_jobs jobs;
 	uint64_t window;
-	struct helper_message message;
 };
 
-struct frames_job {
-	struct compiled_frames *frames;
-	size_t count;
-	struct waiting_pc pcs[READER_MAX_COMPILED_FRAMES];
-};
+static void on_read(void *arg, int error, struct helper_message *message);
 
 int compiled_frames_new(struct helper_pool *pool, struct compiled_frames **ret_frames)
 {
@@ -58,7 +37,14 @@ int compiled_frames_new(struct helper_pool *pool, struct compiled_frames **ret_f
 
 	if (!frames)
 		return -ENOMEM;
-	frames->pool = pool;
+	frames->jobs = (struct code_jobs){
+		.pool = pool,
+		.owner = frames,
+		.file = READER_COMPILED_FRAMES,
+		.max_waiting = MAX_WAITING,
+		.max_per_job = READER_MAX_COMPILED_FRAMES,
+		.done = on_read,
+	};
 	r = hash_table_new(sizeof(struct compiled_pc), sizeof(struct known_frames), MAX_KNOWN,
 			   &frames->known);
 	if (r < 0)
@@ -77,7 +63,7 @@ struct compiled_frames *compiled_frames_free(struct compiled_frames *frames)
 	while (frames->known && hash_table_next(frames->known, &cursor, NULL, &value))
 		free(((struct known_frames *)value)->functions);
 	(void)hash_table_free(frames->known);
-	vec_release(&frames->waiting);
+	code_jobs_release(&frames->jobs);
 	free(frames);
 	return NULL;
 }
@@ -85,7 +71,11 @@ struct compiled_frames *compiled_frames_free(struct compiled_frames *frames)
 int compiled_frames_want(struct compiled_frames *frames, const struct compiled_pc *pc,
 			 const struct code_source *source, uint64_t window)
 {
-	const struct waiting_pc waiting = { .pc = *pc, .source = *source };
+	const struct waiting_code waiting = {
+		.key = pc->code,
+		.source = *source,
+		.pc_offset = pc->pc_offset,
+	};
 	struct known_frames *known;
 	void *value;
 	int r;
@@ -102,7 +92,7 @@ int compiled_frames_want(struct compiled_frames *frames, const struct compiled_p
 		return 0;
 	if (known->was_read && known->read_window == window)
 		return 1;
-	if (frames->waiting.count >= MAX_WAITING || vec_push(&frames->waiting, waiting) < 0) {
+	if (code_jobs_add(&frames->jobs, &waiting) < 0) {
 		known->was_read = true;
 		known->read_window = window;
 		return 1;
@@ -122,10 +112,11 @@ size_t compiled_frames_get(const struct compiled_frames *frames, const struct co
 	return known->n_functions;
 }
 
-static void take_answer(struct compiled_frames *frames, const struct compiled_pc *pc,
+static void take_answer(struct compiled_frames *frames, const struct waiting_code *code,
 			const struct reader_compiled_frames *answer)
 {
-	struct known_frames *known = hash_table_find(frames->known, pc);
+	const struct compiled_pc pc = { .code = code->key, .pc_offset = code->pc_offset };
+	struct known_frames *known = hash_table_find(frames->known, &pc);
 	const size_t count = answer && answer->result > 0 ? (size_t)answer->result : 0;
 	struct compiled_frame *functions = NULL;
 
@@ -145,105 +136,43 @@ static void take_answer(struct compiled_frames *frames, const struct compiled_pc
 
 static void on_read(void *arg, int error, struct helper_message *message)
 {
-	scoped_free struct frames_job *job = arg;
+	scoped_free struct code_job *job = arg;
+	struct compiled_frames *frames = job->owner;
 
-	job->frames->n_in_flight--;
+	frames->jobs.n_in_flight--;
 	for (size_t i = 0; i < job->count; i++) {
-		const struct compiled_pc *pc = &job->pcs[i].pc;
+		const struct waiting_code *code = &job->codes[i];
 		struct reader_compiled_frames answer;
 		bool is_read = error == 0 && reader_compiled_frames_get(message, i, &answer) &&
-			       answer.item.code == pc->code.address &&
-			       answer.item.pc_offset == pc->pc_offset;
+			       answer.item.code == code->key.address &&
+			       answer.item.pc_offset == code->pc_offset;
 
-		take_answer(job->frames, pc, is_read ? &answer : NULL);
+		take_answer(frames, code, is_read ? &answer : NULL);
 	}
 }
 
-static bool is_same_process(const struct waiting_pc *a, const struct waiting_pc *b)
+static void send(struct compiled_frames *frames, struct code_job *job)
 {
-	return a->pc.code.pid == b->pc.code.pid &&
-	       a->pc.code.start_time_ns == b->pc.code.start_time_ns &&
-	       a->source.runtime == b->source.runtime && a->source.version == b->source.version &&
-	       a->source.layout == b->source.layout;
-}
+	struct reader_compiled_item items[READER_MAX_COMPILED_FRAMES];
 
-/* Moves waiting addresses of the first one's process to @job. There must be one. */
-static void take_first(struct compiled_frames *frames, struct frames_job *job)
-{
-	struct waiting_pc_vec *waiting = &frames->waiting;
-	const struct waiting_pc first = waiting->items[0];
-	size_t n_left = 0;
-
-	for (size_t i = 0; i < waiting->count; i++) {
-		if (job->count < READER_MAX_COMPILED_FRAMES &&
-		    is_same_process(&waiting->items[i], &first))
-			job->pcs[job->count++] = waiting->items[i];
-		else
-			waiting->items[n_left++] = waiting->items[i];
-	}
-	waiting->count = n_left;
-}
-
-static void write_request(struct helper_message *message, const struct frames_job *job)
-{
-	const struct reader_request request = { .pid = job->pcs[0].pc.code.pid,
-						.file = READER_COMPILED_FRAMES };
-	const struct code_source *source = &job->pcs[0].source;
-	struct reader_compiled_request compiled = {
-		.runtime = source->runtime,
-		.version = source->version,
-		.count = (uint32_t)job->count,
-	};
-
-	if (source->layout)
-		compiled.layout = *source->layout;
-	memcpy(message->bytes, &request, sizeof(request));
-	memcpy(message->bytes + sizeof(request), &compiled, sizeof(compiled));
-	message->size = sizeof(request) + sizeof(compiled);
-	message->n_fds = 0;
-	for (size_t i = 0; i < job->count; i++) {
-		const struct reader_compiled_item item = {
-			.code = job->pcs[i].pc.code.address,
-			.pc_offset = job->pcs[i].pc.pc_offset,
-		};
-
-		memcpy(message->bytes + message->size, &item, sizeof(item));
-		message->size += sizeof(item);
-	}
-}
-
-/* False: there is no memory for a job. */
-static bool send_first(struct compiled_frames *frames)
-{
-	struct frames_job *job = calloc(1, sizeof(*job));
-	const struct helper_job helper_job = {
-		.kind = HELPER_TOUCHER,
-		.timeout_ns = TIMEOUT_NS,
-		.done = on_read,
-		.forget = free,
-		.arg = job,
-	};
-
-	if (!job)
-		return false;
-	job->frames = frames;
-	take_first(frames, job);
-	write_request(&frames->message, job);
-	if (helper_pool_submit(frames->pool, &helper_job, &frames->message) == 0) {
-		frames->n_in_flight++;
-		return true;
-	}
 	for (size_t i = 0; i < job->count; i++)
-		take_answer(frames, &job->pcs[i].pc, NULL);
+		items[i] = (struct reader_compiled_item){
+			.code = job->codes[i].key.address,
+			.pc_offset = job->codes[i].pc_offset,
+		};
+	if (code_jobs_submit(&frames->jobs, job, items, sizeof(items[0])) == 0)
+		return;
+	for (size_t i = 0; i < job->count; i++)
+		take_answer(frames, &job->codes[i], NULL);
 	free(job);
-	return true;
 }
 
 void compiled_frames_flush(struct compiled_frames *frames)
 {
-	while (frames->waiting.count > 0 && frames->n_in_flight < MAX_IN_FLIGHT)
-		if (!send_first(frames))
-			return;
+	struct code_job *job;
+
+	while ((job = code_jobs_next(&frames->jobs)))
+		send(frames, job);
 }
 
 void compiled_frames_begin_window(struct compiled_frames *frames, uint64_t window)

@@ -233,7 +233,6 @@ static void on_read(void *arg, int error, struct helper_message *message)
 
 static void send_request(struct jvm_table *table, uint32_t pid, struct jvm *jvm)
 {
-	const struct reader_request request = { .pid = pid, .file = READER_JVM };
 	struct reader_jvm_request body;
 	struct jvm_job *job = calloc(1, sizeof(*job));
 	const struct helper_job helper_job = {
@@ -253,10 +252,7 @@ static void send_request(struct jvm_table *table, uint32_t pid, struct jvm *jvm)
 		.n_execs = jvm->n_execs,
 	};
 	memcpy(body.symbols, jvm->symbols, sizeof(body.symbols));
-	memcpy(table->message.bytes, &request, sizeof(request));
-	memcpy(table->message.bytes + sizeof(request), &body, sizeof(body));
-	table->message.size = sizeof(request) + sizeof(body);
-	table->message.n_fds = 0;
+	reader_request_write(&table->message, pid, READER_JVM, &body, sizeof(body));
 	if (helper_pool_submit(table->options.pool, &helper_job, &table->message) == 0) {
 		leave_state(table, jvm, JVM_IS_READ);
 		return;
