@@ -128,9 +128,8 @@ static uint64_t mark_of(const struct hotspot_layout *layout, const struct method
 		method->pool,
 		hash64_of(method->head, size),
 	};
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 /* Size of a compressed number at @bytes; @size + 1: it is cut. */

@@ -41,19 +41,6 @@ static int find_variables(const struct elf_symbol *symbols, struct interpreter_f
 	return perl->statement != 0 && perl->stack != 0 && perl->instruction != 0;
 }
 
-/* 1; 0: it is not found; or a negative errno. */
-static int find_loop(const struct elf_file *elf, const struct elf_symbol *symbol,
-		     struct interpreter_facts *facts)
-{
-	int r;
-
-	if (symbol->vaddr == 0 || symbol->size == 0 || symbol->size > UINT64_MAX - symbol->vaddr)
-		return 0;
-	facts->loop[0] = (struct abi_code_range){ symbol->vaddr, symbol->vaddr + symbol->size };
-	r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
-	return r < 0 ? r : 1;
-}
-
 /* 1: *ret_piece, relative to the beginning of the loop; 0: it is not found; or a negative errno. */
 static int find_caller(const struct elf_file *elf, uint64_t function,
 		       const struct interpreter_facts *facts, struct abi_code_piece *ret_piece)
@@ -122,7 +109,7 @@ int find_perl(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 	r = find_variables(symbols, &facts);
 	layout = perl_layout_of(facts.version);
 	if (r == 1 && layout) {
-		r = find_loop(elf, &symbols[SYMBOL_LOOP], &facts);
+		r = loop_parts_of_symbol(elf, &symbols[SYMBOL_LOOP], facts.loop);
 		if (r == 1)
 			r = find_callers(elf, symbols, layout, &facts);
 	}

@@ -107,12 +107,6 @@ static int put_text(char *text, size_t size, size_t max_bytes, uint8_t *to, uint
 	return *ret_bytes > 0 ? 0 : -EBADMSG;
 }
 
-static uint32_t put_name(const char *name, uint8_t *to)
-{
-	memcpy(to, name, strlen(name));
-	return (uint32_t)strlen(name);
-}
-
 /* Reads a text with its length (HEK). 0 or a negative errno. */
 static int read_name(const struct perl_memory *memory, uint64_t address, size_t max_bytes,
 		     uint8_t *to, uint32_t *ret_bytes)
@@ -260,9 +254,8 @@ static uint64_t mark_of(const struct sub *sub)
 		word_at(sub->bytes, SUB_START),
 		(uint64_t)half_at(sub->bytes, SUB_FLAGS) << 32 | sub->first_line,
 	};
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 /* Finds the name of the package. 0; -EBADMSG: it has none. */
@@ -333,7 +326,7 @@ static int read_package(const struct perl_memory *memory, uint64_t stash, uint8_
 		return 0;
 	}
 	if (r == 0)
-		*ret_bytes += put_name("::", to + *ret_bytes);
+		*ret_bytes += read_code_put("::", to + *ret_bytes);
 	return r;
 }
 
@@ -341,25 +334,18 @@ static int read_names(const struct perl_memory *memory, const struct sub *sub,
 		      struct read_code *code, uint8_t *content)
 {
 	uint64_t name, stash;
-	uint8_t *to;
-	uint32_t n_name, n_package = 0;
 	int r = find_names(memory, sub, &name, &stash);
 
 	if (r == 0)
 		r = read_name(memory, name, CODE_NAME_BYTES, content, &code->function_bytes);
 	if (r < 0)
 		return r;
-	to = content + code->function_bytes;
 	if (stash != 0)
-		r = read_package(memory, stash, to, &n_package);
+		r = read_package(memory, stash, content + code->function_bytes,
+				 &code->qualified_name_bytes);
 	if (r < 0)
 		return r;
-	n_name = MIN(code->function_bytes, CODE_NAME_BYTES - n_package);
-	/* Cut at the beginning of a character. */
-	while (n_name < code->function_bytes && n_name > 0 && (content[n_name] & 0xc0) == 0x80)
-		n_name--;
-	memcpy(to + n_package, content, n_name);
-	code->qualified_name_bytes = n_package + n_name;
+	read_code_qualify(code, content);
 	return 0;
 }
 
@@ -376,9 +362,9 @@ static int read_closure(const struct perl_memory *memory, uint64_t address, uint
 	if (code.mark == known_mark)
 		return 0;
 	code.first_line = sub.first_line;
-	code.function_bytes = put_name(ANONYMOUS, content);
+	code.function_bytes = read_code_put(ANONYMOUS, content);
 	content += code.function_bytes;
-	code.qualified_name_bytes = put_name(ANONYMOUS, content);
+	code.qualified_name_bytes = read_code_put(ANONYMOUS, content);
 	content += code.qualified_name_bytes;
 	r = read_file(memory, sub.file, sub.file_is_glob, content, &code.file_bytes);
 	if (r < 0)
@@ -400,14 +386,14 @@ static int read_without_sub(const struct perl_memory *memory, uint64_t address, 
 			    const char *name, struct read_code *ret_code, uint8_t *content)
 {
 	const bool is_eval = name == code_names[ABI_PERL_EVAL];
-	struct read_code code = { .function_bytes = put_name(name, content) };
+	struct read_code code = { .function_bytes = read_code_put(name, content) };
 	int r = 0;
 
 	content += code.function_bytes;
-	code.qualified_name_bytes = put_name(name, content);
+	code.qualified_name_bytes = read_code_put(name, content);
 	content += code.qualified_name_bytes;
 	if (is_eval)
-		code.file_bytes = put_name("(eval)", content);
+		code.file_bytes = read_code_put("(eval)", content);
 	else if (address != 0)
 		r = read_file(memory, address, !memory->has_threads, content, &code.file_bytes);
 	if (r < 0)

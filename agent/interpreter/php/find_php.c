@@ -79,20 +79,6 @@ static uint32_t vm_kind(const struct elf_file *elf, const struct elf_symbol *sym
 	return (value & 0xffe0001f) == 0x52800000 ? value >> 5 & 0xffff : 0;
 }
 
-/* 1; 0: the file has no loop; or a negative errno. */
-static int find_loop(const struct elf_file *elf, const struct elf_symbol *symbol,
-		     struct interpreter_facts *facts)
-{
-	int r;
-
-	if (symbol->vaddr == 0 || symbol->size > UINT64_MAX - symbol->vaddr)
-		return 0;
-	facts->loop[0].start = symbol->vaddr;
-	facts->loop[0].end = symbol->vaddr + symbol->size;
-	r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
-	return r < 0 ? r : 1;
-}
-
 int find_php(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 {
 	struct elf_symbol symbols[] = { { .name = GLOBALS },
@@ -117,7 +103,7 @@ int find_php(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 		return r;
 	facts.runtime_addr = symbols[0].vaddr;
 	facts.has_loop_registers = vm_kind(elf, &symbols[2]) == VM_KIND_HYBRID;
-	r = find_loop(elf, &symbols[1], &facts);
+	r = loop_parts_of_symbol(elf, &symbols[1], facts.loop);
 	if (r == 1)
 		*ret_facts = facts;
 	return r;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/interpreter/runtime/words.h"
-#include "common/hash.h"
 #include "common/utf8.h"
 
 /* zend_function: its type is the first byte. */
@@ -66,12 +65,6 @@ static int read_string(const struct php_memory *memory, uint64_t address, size_t
 	return *ret_bytes > 0 ? 0 : -EBADMSG;
 }
 
-static uint32_t put_text(const char *text, uint8_t *to)
-{
-	memcpy(to, text, strlen(text));
-	return (uint32_t)strlen(text);
-}
-
 /*
  * The name without class. The name of a closure is "{closure}" behind its namespace, and since PHP
  * 8.4 "{closure:" with file and line. No other name contains a brace.
@@ -83,12 +76,12 @@ static int read_name(const struct php_memory *memory, const uint8_t *function, u
 	int r;
 
 	if (name == 0) {
-		*ret_bytes = put_text(function[0] == FUNCTION_EVAL ? "{eval}" : "{main}", to);
+		*ret_bytes = read_code_put(function[0] == FUNCTION_EVAL ? "{eval}" : "{main}", to);
 		return 0;
 	}
 	r = read_string(memory, name, CODE_NAME_BYTES, to, ret_bytes);
 	if (r == 0 && memmem(to, *ret_bytes, CLOSURE, strlen(CLOSURE)))
-		*ret_bytes = put_text(CLOSURE "}", to);
+		*ret_bytes = read_code_put(CLOSURE "}", to);
 	return r;
 }
 
@@ -108,7 +101,7 @@ static int read_class(const struct php_memory *memory, uint64_t scope, uint8_t *
 		return -EBADMSG;
 	r = read_string(memory, word_at(head, CLASS_NAME), CODE_NAME_BYTES - 2, to, ret_bytes);
 	if (r == 0)
-		*ret_bytes += put_text("::", to + *ret_bytes);
+		*ret_bytes += read_code_put("::", to + *ret_bytes);
 	return r;
 }
 
@@ -116,22 +109,16 @@ static int read_qualified_name(const struct php_memory *memory, const uint8_t *f
 			       struct read_code *code, uint8_t *content)
 {
 	const uint64_t scope = word_at(function, FUNCTION_SCOPE);
-	uint8_t *to = content + code->function_bytes;
-	uint32_t n_name;
 	int r;
 
 	/* Code of a file that a method includes has the class of the method. */
 	if (scope != 0 && word_at(function, FUNCTION_NAME) != 0) {
-		r = read_class(memory, scope, to, &code->qualified_name_bytes);
+		r = read_class(memory, scope, content + code->function_bytes,
+			       &code->qualified_name_bytes);
 		if (r < 0)
 			return r;
 	}
-	n_name = MIN(code->function_bytes, CODE_NAME_BYTES - code->qualified_name_bytes);
-	/* Cut at the beginning of a character. */
-	while (n_name < code->function_bytes && n_name > 0 && (content[n_name] & 0xc0) == 0x80)
-		n_name--;
-	memcpy(to + code->qualified_name_bytes, content, n_name);
-	code->qualified_name_bytes += n_name;
+	read_code_qualify(code, content);
 	return 0;
 }
 
@@ -143,9 +130,8 @@ static uint64_t mark_of(const struct php_code_layout *layout, const uint8_t *fun
 		word_at(function, layout->function_file),
 		word_at(function, layout->function_first_line),
 	};
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 /* Whether the bytes may be a function that was compiled of a script. */

@@ -64,15 +64,10 @@ static uint32_t version_of(const struct elf_file *elf, const struct elf_symbol *
 static int find_loop(const struct elf_file *elf, const struct elf_symbol *symbol, bool links_frames,
 		     struct interpreter_facts *facts)
 {
-	int r;
+	int r = loop_parts_of_symbol(elf, symbol, facts->loop);
 
-	if (symbol->size > UINT64_MAX - symbol->vaddr)
-		return 0;
-	facts->loop[0].start = symbol->vaddr;
-	facts->loop[0].end = symbol->vaddr + symbol->size;
-	r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
-	if (r < 0 || !links_frames)
-		return r < 0 ? r : 1;
+	if (r != 1 || !links_frames)
+		return r;
 	return unlinked_code_find(elf, facts->version, facts->loop, facts->unlinked);
 }
 
@@ -98,8 +93,7 @@ int find_python(const struct elf_file *elf, struct interpreter_facts *ret_facts)
 	facts.version = version_of(elf, symbols);
 	facts.runtime_addr = symbols[SYMBOL_RUNTIME].vaddr;
 	layout = python_layout_of(facts.version);
-	if (!layout || facts.runtime_addr == 0 || symbols[SYMBOL_LOOP].vaddr == 0 ||
-	    is_free_threaded(elf, &facts))
+	if (!layout || facts.runtime_addr == 0 || is_free_threaded(elf, &facts))
 		return 0;
 	r = find_loop(elf, &symbols[SYMBOL_LOOP], layout->walk.index_bytes != 0, &facts);
 	if (r == 1)

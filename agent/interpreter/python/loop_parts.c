@@ -128,3 +128,15 @@ int loop_parts_find(const struct elf_file *elf, const struct abi_code_range *fir
 		return 0;
 	return cfi_functions_range(&functions, vote.leader, ret_second);
 }
+
+int loop_parts_of_symbol(const struct elf_file *elf, const struct elf_symbol *symbol,
+			 struct abi_code_range ret_parts[2])
+{
+	int r;
+
+	if (symbol->vaddr == 0 || symbol->size == 0 || symbol->size > UINT64_MAX - symbol->vaddr)
+		return 0;
+	ret_parts[0] = (struct abi_code_range){ symbol->vaddr, symbol->vaddr + symbol->size };
+	r = loop_parts_find(elf, &ret_parts[0], &ret_parts[1]);
+	return r < 0 ? r : 1;
+}

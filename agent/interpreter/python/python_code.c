@@ -2,7 +2,6 @@
 #include "agent/interpreter/python/python_code.h"
 
 #include "agent/interpreter/runtime/words.h"
-#include "common/hash.h"
 #include "common/utf8.h"
 
 /* The fields of a code object that are read are in its first bytes. */
@@ -110,9 +109,8 @@ static uint64_t mark_of(const struct python_code_layout *layout, const uint8_t *
 		word_at(head, layout->code_line_table), word_at(head, layout->code_qualified_name),
 		half_at(head, layout->code_first_line),
 	};
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 int python_code_read(const struct python_memory *memory, uint64_t address, uint64_t known_mark,

@@ -36,17 +36,14 @@ static uint32_t version_of(const struct elf_file *elf, uint64_t vaddr)
 static int find_loop(const struct elf_file *elf, const struct elf_symbol *symbol,
 		     struct interpreter_facts *facts)
 {
-	int r = 1;
+	int r = loop_parts_of_symbol(elf, symbol, facts->loop);
 
-	if (symbol->vaddr != 0 && symbol->size > 0 && symbol->size <= UINT64_MAX - symbol->vaddr)
-		facts->loop[0] =
-			(struct abi_code_range){ symbol->vaddr, symbol->vaddr + symbol->size };
-	else
-		r = loop_table_find(elf, &facts->loop[0]);
-	if (r == 1)
-		r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
-	else
+	if (r != 0)
 		return r;
+	r = loop_table_find(elf, &facts->loop[0]);
+	if (r != 1)
+		return r;
+	r = loop_parts_find(elf, &facts->loop[0], &facts->loop[1]);
 	return r < 0 ? r : 1;
 }
 

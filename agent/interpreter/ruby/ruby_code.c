@@ -9,7 +9,6 @@
 
 #include "agent/interpreter/ruby/ruby_lines.h"
 #include "agent/interpreter/runtime/words.h"
-#include "common/hash.h"
 #include "common/utf8.h"
 
 /* The fields of a body that are read are in its first bytes. */
@@ -127,9 +126,8 @@ static uint64_t mark_of(const struct ruby_layout *layout, const uint8_t *body)
 		word_at(body, layout->lines_positions),
 		(uint64_t)half_at(body, BODY_WORDS) << 32 | first_line(layout, body),
 	};
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 static int read_lines(const struct ruby_memory *memory, const uint8_t *body, uint8_t *to,

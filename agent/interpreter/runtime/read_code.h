@@ -6,7 +6,11 @@
  * its file, and its line table, which the server decodes.
  */
 
+#include <string.h>
+
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 
 /* Bytes of UTF-8. Longer names are cut. */
 #define CODE_NAME_BYTES 1024
@@ -36,4 +40,33 @@ static inline size_t read_code_content_bytes(const struct read_code *code)
 {
 	return (size_t)code->function_bytes + code->qualified_name_bytes + code->file_bytes +
 	       code->line_table_bytes;
+}
+
+/* The mark of an object that has these addresses. */
+static inline uint64_t read_code_mark(const void *addresses, size_t size)
+{
+	uint64_t mark = hash64_of(addresses, size);
+
+	return mark ? mark : 1;
+}
+
+/* Writes @text to @to. Returns its size. */
+static inline uint32_t read_code_put(const char *text, uint8_t *to)
+{
+	memcpy(to, text, strlen(text));
+	return (uint32_t)strlen(text);
+}
+
+/*
+ * Appends the function's name to the qualified name, which is the name of its class or package with
+ * a separator so far. It is cut at the beginning of a character.
+ */
+static inline void read_code_qualify(struct read_code *code, uint8_t *content)
+{
+	uint8_t *to = content + code->function_bytes + code->qualified_name_bytes;
+	size_t size = MIN(code->function_bytes, CODE_NAME_BYTES - code->qualified_name_bytes);
+
+	size = utf8_valid_length((const char *)content, size);
+	memcpy(to, content, size);
+	code->qualified_name_bytes += (uint32_t)size;
 }

@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-#include "common/hash.h"
-
 #define SHARED_WORDS 6
 #define SCOPE_WORDS  6
 
@@ -105,12 +103,6 @@ static uint32_t without_scheme(uint8_t *file, uint32_t size)
 	return size - length;
 }
 
-static uint32_t put_text(const char *text, uint8_t *to)
-{
-	memcpy(to, text, strlen(text));
-	return (uint32_t)strlen(text);
-}
-
 static int put_name(const struct v8_memory *memory, const struct scope *scope, uint8_t *to,
 		    uint32_t *ret_bytes)
 {
@@ -120,8 +112,8 @@ static int put_name(const struct v8_memory *memory, const struct scope *scope, u
 		name = scope->inferred_name;
 	if (v8_string_length(memory, name) > 0)
 		return v8_string_read(memory, name, CODE_NAME_BYTES, to, ret_bytes);
-	*ret_bytes =
-		put_text(scope->has_start && scope->start == 0 ? "(script)" : "(anonymous)", to);
+	*ret_bytes = read_code_put(
+		scope->has_start && scope->start == 0 ? "(script)" : "(anonymous)", to);
 	return 0;
 }
 
@@ -161,9 +153,8 @@ static int read_name(const struct v8_memory *memory, uint64_t pointer, struct sc
 static uint64_t mark_of(uint64_t name, uint64_t script)
 {
 	const uint64_t parts[] = { name, script };
-	uint64_t mark = hash64_of(parts, sizeof(parts));
 
-	return mark ? mark : 1;
+	return read_code_mark(parts, sizeof(parts));
 }
 
 int v8_code_read(const struct v8_memory *memory, struct v8_lines *lines, uint64_t pointer,
