@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/api/deepflow_call.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,14 +16,59 @@
 
 #define SLOTS_PER_SECOND (NSEC_PER_SEC / SLOT_NS)
 
+/* As DeepFlow, which ignores the type of the body too. No form of these requests begins so. */
+static bool is_object(struct bytes_view body)
+{
+	for (size_t i = 0; i < body.size; i++)
+		if (!memchr(" \t\r\n", body.data[i], 4))
+			return body.data[i] == '{';
+	return false;
+}
+
+static int copy_text(struct arena *arena, const char *text, size_t length, const char **ret_copy)
+{
+	if (strlen(text) != length)
+		return -EINVAL;
+	*ret_copy = arena_copy_text(arena, text, length);
+	return *ret_copy ? 0 : -ENOMEM;
+}
+
+/* Members that are no texts are ignored, as in DeepFlow. */
+static int read_object(struct bytes_view body, struct arena *arena, struct form *form)
+{
+	scoped(json_decrefp) json_t *root =
+		json_loadb((const char *)body.data, body.size, JSON_DISABLE_EOF_CHECK, NULL);
+	const char *name;
+	json_t *value;
+	int r = root ? 0 : -EINVAL;
+
+	json_object_foreach(root, name, value)
+	{
+		struct http_field *field = &form->fields[form->n_fields];
+
+		if (r < 0 || !json_is_string(value))
+			continue;
+		if (form->n_fields == FORM_MAX_FIELDS)
+			return -EINVAL;
+		r = copy_text(arena, name, strlen(name), &field->name);
+		if (r == 0)
+			r = copy_text(arena, json_string_value(value), json_string_length(value),
+				      &field->value);
+		form->n_fields++;
+	}
+	return r;
+}
+
 static bool read_form(struct deepflow_call *call)
 {
-	int r = form_parse(call->request->body, call->arena, &call->form);
+	const struct bytes_view body = call->request->body;
+	int r = is_object(body) ? read_object(body, call->arena, &call->form)
+				: form_parse(body, call->arena, &call->form);
 
 	if (r == -EINVAL) {
 		http_response_error(call->response, 400,
-				    "the body is no form (application/x-www-form-urlencoded) of "
-				    "at most %d fields",
+				    "the body is no form (application/x-www-form-urlencoded) and "
+				    "no JSON object of at most %d texts",
 				    FORM_MAX_FIELDS);
 		return false;
 	}
@@ -34,7 +80,7 @@ static bool read_form(struct deepflow_call *call)
 	call->sql = form_value(&call->form, "sql");
 	if (!call->sql)
 		http_response_error(call->response, 400,
-				    "the field sql of the form is missing or empty");
+				    "the field sql of the body is missing or empty");
 	return call->sql != NULL;
 }
 
@@ -90,6 +136,11 @@ bool deepflow_set_conditions(struct deepflow_call *call, const char *text, size_
 							 : UINT64_MAX,
 	};
 	return true;
+}
+
+bool deepflow_range_is_empty(const struct deepflow_call *call)
+{
+	return call->range.from_s > call->range.to_s;
 }
 
 void deepflow_fail(struct deepflow_call *call, int error)

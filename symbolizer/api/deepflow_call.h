@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What the two requests of DeepFlow's Grafana plugin have in common: a form in the body, conditions
- * that look like SQL, and the envelope of the answer. Functions that return bool return false after
- * filling call->response with an error.
+ * What the two requests of DeepFlow's Grafana plugin have in common: a form or a JSON object in the
+ * body, conditions that look like SQL, and the envelope of the answer. Functions that return bool
+ * return false after filling call->response with an error.
  */
 
 #include "symbolizer/api/answer.h"
@@ -16,17 +16,22 @@ struct deepflow_call {
 	const struct http_request *request;
 	struct http_response *response;
 	struct arena *arena;
-	struct form form;
-	const char *sql; /* the field of this name */
+	struct form form; /* of a form, or the texts of a JSON object */
+	const char *sql;  /* the field of this name */
 	struct store_view *view;
 	struct filter *filter; /* the conditions that are not in other fields */
 	struct filter_range range;
 	struct answer_event event;
+	bool counts_twice; /* of the selected event types, one is a part of another */
 	struct profile_request profile;
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
-/* Reads the form and opens the view. deepflow_end() follows in both cases. */
+/* Returns whether the range of time ends before it begins. As DeepFlow, the server then answers
+ * without data. */
+bool deepflow_range_is_empty(const struct deepflow_call *call);
+
+/* Reads the body and opens the view. deepflow_end() follows in both cases. */
 bool deepflow_begin(struct deepflow_call *call);
 void deepflow_end(struct deepflow_call *call);
 

@@ -127,6 +127,8 @@ static int write_result(struct deepflow_call *call, const struct deepflow_statem
 		return deepflow_write_tag_values(call, statement, json);
 	case DEEPFLOW_EVENT_TYPES:
 		return write_event_types(call, json);
+	case DEEPFLOW_SELECT:
+		return deepflow_write_selection(call, statement, json);
 	}
 	return 0;
 }
@@ -135,8 +137,9 @@ static bool parse_statement(struct deepflow_call *call, struct deepflow_statemen
 {
 	static const char known[] =
 #define X(id, text) "; " text
-		DEEPFLOW_STATEMENTS(X);
+		DEEPFLOW_STATEMENTS(X)
 #undef X
+			"; select TAG, ... from TABLE where FILTER group by TAG, ...";
 	struct filter_error error;
 	int r = deepflow_statement_parse(call->sql, call->arena, ret_statement, &error);
 
@@ -189,7 +192,7 @@ static bool set_conditions(struct deepflow_call *call, const struct deepflow_sta
 	if (profile->from_slot == 0)
 		profile->from_slot = profile->to_slot -
 				     MIN(profile->to_slot, DEFAULT_RANGE_S * SLOTS_PER_SECOND);
-	/* A range that begins in the future has no samples. */
+	/* A range that begins in the future, or ends before it begins, has no samples. */
 	profile->to_slot = MAX(profile->to_slot, profile->from_slot + 1);
 	return true;
 }

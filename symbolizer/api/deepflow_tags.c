@@ -212,6 +212,61 @@ static int check_tag(struct deepflow_call *call, const char *tag)
 	return -EINVAL;
 }
 
+/* The combinations of values of @tags, none if the range of time is empty. */
+static int list_values(struct deepflow_call *call, const char *const *tags, size_t n_tags,
+		       struct label_combination **ret_items, size_t *ret_count)
+{
+	for (size_t i = 0; i < n_tags; i++) {
+		int r = check_tag(call, tags[i]);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_count = 0;
+	if (deepflow_range_is_empty(call))
+		return 0;
+	return labels_list_values(call->view, &call->profile, tags, n_tags, call->arena, ret_items,
+				  ret_count, call->message);
+}
+
+/* Returns whether LIMIT has the row at this position. */
+static bool has_row(const struct deepflow_statement *statement, uint64_t position)
+{
+	return position >= statement->skip && position - statement->skip < statement->count;
+}
+
+static void write_combination(const struct deepflow_statement *statement, const char *const *values,
+			      struct json_writer *json)
+{
+	json_array_begin(json);
+	for (size_t i = 0; i < statement->n_columns; i++) {
+		const char *value = values[statement->columns[i].group];
+
+		json_text(json, value ? value : "");
+	}
+	json_array_end(json);
+}
+
+int deepflow_write_selection(struct deepflow_call *call, const struct deepflow_statement *statement,
+			     struct json_writer *json)
+{
+	const char *columns[DEEPFLOW_MAX_COLUMNS];
+	struct label_combination *items;
+	size_t count;
+	int r = list_values(call, statement->groups, statement->n_groups, &items, &count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < statement->n_columns; i++)
+		columns[i] = statement->columns[i].name;
+	deepflow_table_begin(json, columns, statement->n_columns);
+	for (size_t i = 0; i < count; i++)
+		if (has_row(statement, i))
+			write_combination(statement, items[i].values, json);
+	deepflow_table_end(json);
+	return bytes_error(json->out);
+}
+
 int deepflow_write_tag_values(struct deepflow_call *call,
 			      const struct deepflow_statement *statement, struct json_writer *json)
 {
@@ -219,19 +274,15 @@ int deepflow_write_tag_values(struct deepflow_call *call,
 	struct label_combination *items;
 	uint64_t position = 0;
 	size_t count;
-	int r = check_tag(call, statement->tag);
+	int r = list_values(call, &statement->tag, 1, &items, &count);
 
-	if (r < 0)
-		return r;
-	r = labels_list_values(call->view, &call->profile, &statement->tag, 1, call->arena, &items,
-			       &count, call->message);
 	if (r < 0)
 		return r;
 	deepflow_table_begin(json, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < count; i++) {
 		if (!items[i].values[0])
 			continue;
-		if (position >= statement->skip && position - statement->skip < statement->count)
+		if (has_row(statement, position))
 			deepflow_write_value(json, items[i].values[0]);
 		position++;
 	}

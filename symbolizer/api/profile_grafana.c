@@ -11,29 +11,110 @@
 #include "symbolizer/api/deepflow_call.h"
 #include "symbolizer/api/envelope.h"
 #include "symbolizer/flame/node_list.h"
+#include "symbolizer/query/profile_message.h"
 
-/* The event type in the conditions, or in the field that the plugin copies it to. */
-static bool set_event_type(struct deepflow_call *call)
+/* More than there are. */
+#define MAX_NAMED_EVENTS 64
+
+static void set_reason(struct deepflow_call *call, const char *reason)
 {
-	const char *name = filter_take_value(call->filter, "profile_event_type");
-	char reason[PROFILE_MESSAGE_SIZE];
-	int r;
+	static const char key[] = "profile_event_type: ";
 
-	if (!name)
-		name = form_value(&call->form, "profile_event_type");
-	if (!name) {
-		http_response_error(call->response, 400,
-				    "sql: a profile has one event type: name it as in "
-				    "profile_event_type IN ('on-cpu')");
-		return false;
+	(void)snprintf(call->message, sizeof(call->message), "%s%.*s", key,
+		       (int)(sizeof(call->message) - sizeof(key)), reason);
+}
+
+/* Returns 1; 0 with the reason in call->message: there is no such type, or a negative errno. */
+static int find_event(struct deepflow_call *call, const char *name, struct answer_event *room,
+		      struct profile_request *profile)
+{
+	char reason[PROFILE_MESSAGE_SIZE];
+	int r = answer_find_event(call->view, name, room, profile, reason);
+
+	if (r < 0)
+		set_reason(call, reason);
+	return r == -EINVAL ? 0 : r < 0 ? r : 1;
+}
+
+/* Adds a type to those that the profile sums, whose description is in @all. */
+static int add_event(struct deepflow_call *call, const char *name, struct event_type_info *all)
+{
+	struct profile_request profile = {};
+	const struct event_type_info *event;
+	struct answer_event room;
+	int r = find_event(call, name, &room, &profile);
+
+	if (r <= 0)
+		return r;
+	event = profile_event(&profile);
+	if (all->name && (strcmp(all->unit, event->unit) != 0 || all->kind != event->kind)) {
+		(void)snprintf(
+			call->message, sizeof(call->message),
+			"profile_event_type: values of '%.100s' and '%.100s' cannot be added: "
+			"ask for each of them",
+			all->name, event->name);
+		return -EINVAL;
 	}
-	r = answer_find_event(call->view, name, &call->event, &call->profile, reason);
-	if (r < 0) {
-		(void)snprintf(call->message, sizeof(call->message), "profile_event_type: %.*s",
-			       PROFILE_MESSAGE_SIZE - (int)sizeof("profile_event_type: "), reason);
-		deepflow_fail(call, r);
+	all->name = arena_format(call->arena, "%s%s%s", all->name ? all->name : "",
+				 all->name ? ", " : "", event->name);
+	all->unit = arena_format(call->arena, "%s", event->unit);
+	all->kind = event->kind;
+	return all->name && all->unit ? 1 : -ENOMEM;
+}
+
+static bool is_named(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Selects several event types. Their comparison stays in the filter. */
+static int set_events(struct deepflow_call *call, const char *const *names, size_t count)
+{
+	struct event_type_info *all = &call->event.info;
+
+	*all = (struct event_type_info){};
+	for (size_t i = 0; i < count; i++) {
+		int r = add_event(call, names[i], all);
+
+		if (r < 0)
+			return r;
 	}
-	return r >= 0;
+	call->profile.type = EVENT_NONE;
+	call->profile.event = all;
+	call->counts_twice =
+		is_named("off-cpu", names, count) && is_named("run-queue", names, count);
+	/* A message about one of them is no reason while there are others. */
+	if (all->name)
+		call->message[0] = '\0';
+	return all->name != NULL;
+}
+
+/*
+ * The event types in the conditions, or the one in the field to which the plugin copies it. Returns
+ * 1; 0 if there is no such type, with the reason in call->message, or a negative errno.
+ */
+static int set_event_type(struct deepflow_call *call)
+{
+	const char *names[MAX_NAMED_EVENTS];
+	const char *name;
+	size_t count;
+
+	name = filter_take_value(call->filter, "profile_event_type");
+	if (name)
+		return find_event(call, name, &call->event, &call->profile);
+	count = filter_list_values(call->filter, "profile_event_type", names, MAX_NAMED_EVENTS);
+	if (count > 0)
+		return set_events(call, names, MIN(count, (size_t)MAX_NAMED_EVENTS));
+	name = form_value(&call->form, "profile_event_type");
+	if (name)
+		return find_event(call, name, &call->event, &call->profile);
+	(void)snprintf(call->message, sizeof(call->message),
+		       "sql: the event type is missing: name it as in profile_event_type IN "
+		       "('on-cpu')");
+	return -EINVAL;
 }
 
 static bool check_range(struct deepflow_call *call)
@@ -58,10 +139,9 @@ static bool wants_debug(const struct http_request *request)
 	return false;
 }
 
-static void write_answer(struct deepflow_call *call, const struct tree *tree,
-			 const struct profile_stats *stats)
+static void write_answer(struct deepflow_call *call, const struct event_type_info *event,
+			 const struct tree *tree, const struct profile_stats *stats)
 {
-	const struct event_type_info *event = profile_event(&call->profile);
 	struct json_writer json;
 	int r;
 
@@ -82,18 +162,56 @@ static void write_answer(struct deepflow_call *call, const struct tree *tree,
 
 static void answer(struct deepflow_call *call)
 {
+	const struct event_type_info *event = profile_event(&call->profile);
 	scoped(tree_freep) struct tree *tree = NULL;
 	struct profile_stats stats;
 	int r;
 
 	r = answer_query(call->context, call->view, &call->profile, &tree, &stats, call->message);
-	answer_headers(call->response, profile_event(&call->profile), &stats);
+	answer_headers(call->response, event, &stats);
 	if (r < 0) {
 		deepflow_fail(call, r);
 		return;
 	}
 	answer_describe_loss(&stats, 0, call->message);
-	write_answer(call, tree, &stats);
+	if (r > 0 && call->counts_twice)
+		profile_message_append(call->message,
+				       "run-queue is a part of off-cpu: time in both "
+				       "is counted twice");
+	write_answer(call, event, tree, &stats);
+}
+
+/* As DeepFlow, answers without data if no sample can meet the conditions; call->message has the
+ * reason. */
+static void answer_nothing(struct deepflow_call *call)
+{
+	const struct event_type_info *event = event_type_info(EVENT_ON_CPU);
+	const struct profile_stats nothing = {};
+
+	answer_headers(call->response, event, &nothing);
+	write_answer(call, event, NULL, &nothing);
+}
+
+static void answer_of_events(struct deepflow_call *call)
+{
+	int r = set_event_type(call);
+
+	if (r < 0) {
+		deepflow_fail(call, r);
+		return;
+	}
+	if (r > 0 && deepflow_range_is_empty(call)) {
+		(void)snprintf(call->message, sizeof(call->message),
+			       "sql: the range of time ends before it begins");
+		r = 0;
+	}
+	if (r == 0) {
+		answer_nothing(call);
+		return;
+	}
+	/* One service is found faster than by the filter, and "Total" only so. */
+	call->profile.service = filter_take_value(call->filter, "app_service");
+	answer(call);
 }
 
 void api_profile_grafana(struct api_context *context, const struct http_request *request,
@@ -104,10 +222,7 @@ void api_profile_grafana(struct api_context *context, const struct http_request 
 				      .response = response };
 
 	if (deepflow_begin(&call) && deepflow_set_conditions(&call, call.sql, 0) &&
-	    check_range(&call) && set_event_type(&call)) {
-		/* One service is found faster than by the filter, and "Total" only so. */
-		call.profile.service = filter_take_value(call.filter, "app_service");
-		answer(&call);
-	}
+	    check_range(&call))
+		answer_of_events(&call);
 	deepflow_end(&call);
 }

@@ -10,6 +10,7 @@
 #include "symbolizer/api/answer.h"
 #include "symbolizer/api/envelope.h"
 #include "symbolizer/api/tracing_request.h"
+#include "symbolizer/flame/node_list.h"
 
 /* Memory for the texts of one request. Its body has at most one megabyte. */
 #define REQUEST_ARENA_BYTES (4 * MIB)
@@ -22,7 +23,10 @@ static void write_answer(struct http_response *response, const struct tracing_re
 	int r;
 
 	envelope_begin(&json, response, "SUCCESS", description);
-	r = answer_tree(&json, profile_event(&request->profile), request->columns, tree);
+	if (!tree && request->columns)
+		r = node_columns_write(NULL, 1, false, &json);
+	else
+		r = answer_tree(&json, profile_event(&request->profile), request->columns, tree);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
@@ -57,11 +61,31 @@ static void answer(struct api_context *context, struct store_view *view,
 
 static const struct profile_stats nothing;
 
+/* Answers a request without figures, because it is refused or no sample can meet it. */
+static void answer_headers_of_nothing(struct http_response *response)
+{
+	answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
+}
+
+/* As DeepFlow, answers with an empty profile; the description has the reason. */
+static void answer_nothing(struct http_response *response, const struct tracing_request *request,
+			   const char *reason)
+{
+	struct tracing_request empty = *request;
+
+	empty.profile.type = EVENT_ON_CPU;
+	empty.profile.event = NULL;
+	answer_headers_of_nothing(response);
+	write_answer(response, &empty, NULL, &nothing, reason);
+}
+
 /* Finds the event type in the view of the request, and answers. */
 static void answer_parsed(struct api_context *context, const struct http_request *request,
 			  struct tracing_request *parsed, struct http_response *response)
 {
+	static const char key[] = "profile_event_type: ";
 	scoped(store_view_closep) struct store_view *view = NULL;
+	char message[PROFILE_MESSAGE_SIZE + sizeof(key)];
 	char reason[PROFILE_MESSAGE_SIZE];
 	struct answer_event event;
 	int r;
@@ -71,15 +95,15 @@ static void answer_parsed(struct api_context *context, const struct http_request
 		r = answer_find_event(view, parsed->event_name, &event, &parsed->profile, reason);
 	else
 		(void)snprintf(reason, sizeof(reason), "the sample store failed: %s", strerror(-r));
-	if (r < 0) {
-		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
-		if (r == -EINVAL)
-			http_response_error(response, 400, "profile_event_type: %s", reason);
-		else
-			envelope_store_failed(response, reason);
-		return;
+	if (r == -EINVAL) {
+		(void)snprintf(message, sizeof(message), "%s%s", key, reason);
+		answer_nothing(response, parsed, message);
+	} else if (r < 0) {
+		answer_headers_of_nothing(response);
+		envelope_store_failed(response, reason);
+	} else {
+		answer(context, view, parsed, response);
 	}
-	answer(context, view, parsed, response);
 }
 
 void api_profile_tracing(struct api_context *context, const struct http_request *request,
@@ -91,20 +115,22 @@ void api_profile_tracing(struct api_context *context, const struct http_request 
 	int r;
 
 	if (!envelope_check_organization(request, response)) {
-		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
+		answer_headers_of_nothing(response);
 		return;
 	}
 	r = arena_new(REQUEST_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = tracing_request_parse(request->body, arena, &parsed, message);
-	if (r < 0) {
-		answer_headers(response, event_type_info(EVENT_ON_CPU), &nothing);
+	if (r > 0) {
+		answer_parsed(context, request, &parsed, response);
+	} else if (r == 0) {
+		answer_nothing(response, &parsed, message);
+	} else {
+		answer_headers_of_nothing(response);
 		if (r == -EINVAL)
 			http_response_error(response, 400, "%s", message);
 		else
 			http_response_error(response, 500, "cannot read the request: %s",
 					    strerror(-r));
-		return;
 	}
-	answer_parsed(context, request, &parsed, response);
 }

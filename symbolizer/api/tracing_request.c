@@ -254,18 +254,24 @@ static int check_times(const struct raw_request *raw, char *message)
 				"%s: %" PRId64
 				" is not between the years 1970 and 9999; times are unix seconds",
 				times[i].name, times[i].value);
-	if (raw->time_end < raw->time_start)
-		return refuse(message, "time_end: %" PRId64 " is before time_start %" PRId64,
-			      raw->time_end, raw->time_start);
 	return 0;
 }
 
-static int check_choices(const struct raw_request *raw, char *message)
+/* Valid requests of DeepFlow's API that no sample can meet. Sets the reason. */
+static bool selects_nothing(const struct raw_request *raw, char *message)
 {
 	if (strcmp(raw->language_type, "eBPF") != 0)
 		return refuse(message,
 			      "profile_language_type: '%.64s' is not collected, only eBPF is",
-			      raw->language_type);
+			      raw->language_type) < 0;
+	if (raw->time_end < raw->time_start)
+		return refuse(message, "time_end: %" PRId64 " is before time_start %" PRId64,
+			      raw->time_end, raw->time_start) < 0;
+	return false;
+}
+
+static int check_choices(const struct raw_request *raw, char *message)
+{
 	if (raw->format && strcmp(raw->format, "nodes") != 0 && strcmp(raw->format, "columns") != 0)
 		return refuse(message, "format: '%.64s' is neither nodes nor columns", raw->format);
 	if (raw->max_kernel_stack_depth < -1)
@@ -342,5 +348,5 @@ int tracing_request_parse(struct bytes_view body, struct arena *arena,
 	if (r < 0)
 		return r;
 	convert(&raw, ret_request);
-	return 0;
+	return !selects_nothing(&raw, ret_message);
 }

@@ -20,7 +20,8 @@ struct tracing_request {
 #define TRACING_MESSAGE_SIZE 512
 
 /*
- * Parses @body. Returns 0; -ENOMEM; or -EINVAL with a message that names all missing keys, or the
+ * Parses @body. Returns 1; 0 with a message that names the key, if the request is valid but no
+ * sample can meet it; -ENOMEM; or -EINVAL with a message that names all missing keys, or the
  * invalid key and its expected value. A pure function of its input.
  */
 int tracing_request_parse(struct bytes_view body, struct arena *arena,

@@ -205,12 +205,40 @@ static int write_nodes(const struct tree *tree, const struct function_table *tab
 	return 0;
 }
 
+static void write_null_table(struct json_writer *json, const char *key)
+{
+	json_key(json, key);
+	json_object_begin(json);
+	json_key(json, "columns");
+	json_null_value(json);
+	json_key(json, "values");
+	json_null_value(json);
+	json_object_end(json);
+}
+
+/* The keys of an answer with data, which DeepFlow gives without values. */
+static void write_no_columns(struct json_writer *json)
+{
+	json_object_begin(json);
+	json_key(json, "functions");
+	json_null_value(json);
+	json_key(json, "function_types");
+	json_null_value(json);
+	write_null_table(json, "function_values");
+	write_null_table(json, "node_values");
+	json_object_end(json);
+}
+
 int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type,
 		       struct json_writer *json)
 {
 	struct function_table table;
 	int r;
 
+	if (!tree) {
+		write_no_columns(json);
+		return bytes_error(json->out);
+	}
 	r = function_table_init(&table, tree);
 	if (r < 0)
 		return r;

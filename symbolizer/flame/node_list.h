@@ -15,7 +15,7 @@
 int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json);
 
 /* Writes {functions, function_types, function_values, node_values}. With @memory_type, a function
- * without callees gets the type 'O' (object). */
+ * without callees gets the type 'O' (object). @tree NULL: the keys without values. */
 int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type,
 		       struct json_writer *json);
 

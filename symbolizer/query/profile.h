@@ -15,7 +15,9 @@
 struct filter;
 
 struct profile_request {
-	enum event_type type; /* a handle of the view, if it is not in the table */
+	/* A handle of the view, if it is not in the table. EVENT_NONE: all types that @labels
+	 * selects, which have the unit and kind of @event. */
+	enum event_type type;
 	/* Describes @type, if it is not in the table of common/event_type.h. */
 	const struct event_type_info *event;
 	/* NULL: all services that the filter selects, at most SELECTION_MAX_SERVICES. "Total":

@@ -123,12 +123,18 @@ static const struct store_service *find_service(const struct known *known)
 	return NULL;
 }
 
-/* Returns the last slot with samples of @type, 0: none or the store failed. @service NULL: all. */
+/* Returns the last slot with samples of @type, 0: none or the store failed. EVENT_NONE: of any
+ * type. @service NULL: all. */
 static uint64_t last_slot_of(const struct known *known, const char *service, enum event_type type)
 {
 	uint64_t slot = 0;
 	int r;
 
+	if (type == EVENT_NONE) {
+		for (enum event_type one = EVENT_NONE + 1; one < EVENT_TYPE_END; one++)
+			slot = MAX(slot, last_slot_of(known, service, one));
+		return slot;
+	}
 	r = store_last_slot(known->view, service, type, &slot);
 	return r > 0 ? slot : 0;
 }
@@ -212,9 +218,10 @@ int no_data_message(struct store_view *view, const struct profile_request *reque
 
 	if (selection->n_series == 0 && selection->n_filtered > 0) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-			       "tag_filter selects none of the %zu series with %s samples %s",
-			       selection->n_filtered, profile_event(request)->name,
-			       range_text(request, range));
+			       "tag_filter selects none of the %zu series with %s%ssamples %s",
+			       selection->n_filtered,
+			       request->type == EVENT_NONE ? "" : profile_event(request)->name,
+			       request->type == EVENT_NONE ? "" : " ", range_text(request, range));
 		return 0;
 	}
 	if (selection->total || !request->service || !request->service[0]) {

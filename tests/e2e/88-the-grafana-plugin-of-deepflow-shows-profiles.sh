@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The requests of DeepFlow's Grafana plugin, in its order: the health check, the lists of the editor, and panels. A panel has
-# the nodes and values of ProfileTracing for the same range, and conditions select the part that they describe.
+# the nodes and values of ProfileTracing for the same range, and conditions select the part that they describe. Then the
+# requests of ProfileTracing that DeepFlow documents, with the answers of its older versions (nodes) and newer ones (columns).
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
@@ -124,6 +125,51 @@ $all 0 \`rack\` REGEXP '^r[67]\$'
 END
 panel "$work/empty.answer" "$(conditions mem-alloc) AND $range"
 expect_equal "answer without data" "$(jq -c .result "$work/empty.answer")" '{"columns":["level","function","self_value","total_value"],"values":null}'
+
+# ---- several event types are added, and a body may be JSON
+for type in on-cpu off-cpu; do panel "$work/$type.answer" "$(conditions "$type") AND $range"; done
+both=$(($(panel_total "$work/on-cpu.answer") + $(panel_total "$work/off-cpu.answer")))
+service="app_service IN ('it''s')"
+for types in "profile_event_type IN ('on-cpu','off-cpu')" "(profile_event_type = 'on-cpu' OR profile_event_type = 'off-cpu')"; do
+	panel "$work/both.answer" "$service AND $types AND $range"
+	expect_near "total of $types" "$(panel_total "$work/both.answer")" "$both" 1
+	jq -nc --arg sql "$service AND $types AND $range" '{db: "profile", sql: $sql}' >"$work/request.json"
+	request POST '/v1/profile/ProfileGrafana' -H 'Content-Type: application/json' --data-binary "@$work/request.json"
+	[ "$(jq -c .result "$work/body")" = "$(jq -c .result "$work/both.answer")" ] || fail "the answer to JSON differs: $body"
+done
+jq -nc --arg sql "SELECT Enum(profile_event_type) AS \`type\`, host_id FROM in_process WHERE $service AND $range
+	GROUP BY profile_event_type, host_id" '{db: "profile", sql: $sql}' >"$work/request.json"
+request POST /v1/query/ -H 'Content-Type: application/json' --data-binary "@$work/request.json"
+[ "$status" = 200 ] || fail "a statement in JSON: $status: $body"
+expect_equal "selected tags" "$(rows | jq -c 'map(select(.type == "on-cpu"))')" '[{"type":"on-cpu","host_id":"e2e-host"}]'
+panel "$work/id.answer" "$(conditions on-cpu) AND host_id = 'e2e-host' AND auto_service_id IS NULL AND $range"
+expect_equal "total with IDs" "$(panel_total "$work/id.answer")" "$all"
+
+# ---- the documented requests of ProfileTracing
+tracing() {
+	request POST /v1/profile/ProfileTracing -H 'Content-Type: application/json' -d "$1"
+	[ "$status" = 200 ] && [ "$(jq -r .OPT_STATUS "$work/body")" = SUCCESS ] || fail "$1: $status: $body"
+}
+documented() {
+	printf '{ "app_service": "it'"'"'s", "profile_language_type": "%s", "profile_event_type": "on-cpu", "tag_filter": "",
+		"time_start": %d, "time_end": %d%s }' "${2:-eBPF}" "$from" "$to" "${1:-}"
+}
+tracing "$(documented)"
+expect_equal "root of the older answer" "$(jq -c '.result[0]' "$work/body")" \
+	'{"profile_location_str":"it'"'"'s","node_id":"","parent_node_id":"-1","self_value":0,"total_value":'"$all"'}'
+expect_equal "keys of nodes" "$(jq -c '[.result[] | keys] | unique' "$work/body")" \
+	'[["node_id","parent_node_id","profile_location_str","self_value","total_value"]]'
+tracing "$(documented ', "group_by": "", "debug": true, "max_kernel_stack_depth": -1, "format": "columns"')"
+expect_equal "root of the newer answer" "$(jq -c '.result | [.functions[0], .function_types[0], .node_values.values[0]]' "$work/body")" \
+	'["it'"'"'s","P",[0,-1,0,'"$all"']]'
+expect_equal "columns of nodes" "$(jq -c .result.node_values.columns "$work/body")" \
+	'["function_id","parent_node_id","self_value","total_value"]'
+# Another profiler's language has no samples: an empty answer, not an error.
+tracing "$(documented '' Golang)"
+expect_equal "nodes without data" "$(jq -c .result "$work/body")" null
+tracing "$(documented ', "format": "columns"' Golang)"
+expect_equal "columns without data" "$(jq -c .result "$work/body")" \
+	'{"functions":null,"function_types":null,"function_values":{"columns":null,"values":null},"node_values":{"columns":null,"values":null}}'
 
 # ---- other panels get an error that names what is answered
 request POST /v1/query/ --data-urlencode db=profile --data-urlencode 'sql=SELECT Sum(profile_value) FROM in_process'

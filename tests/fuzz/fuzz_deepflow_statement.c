@@ -31,12 +31,16 @@ static void check_condition(const char *text)
 	scoped(filter_freep) struct filter *filter = NULL;
 	struct filter_error error;
 	struct filter_range range;
+	const char *values[3];
 	const char *value;
+	size_t count;
 
 	if (filter_parse(text, every_name_is_known, NULL, &filter, &error) < 0 ||
 	    filter_take_range(filter, &range, &error) < 0)
 		return;
-	assert(range.from_s <= range.to_s);
+	count = filter_list_values(filter, "host", values, ARRAY_SIZE(values));
+	for (size_t i = 0; i < MIN(count, ARRAY_SIZE(values)); i++)
+		assert(strlen(values[i]) <= strlen(text));
 	value = filter_take_value(filter, "host");
 	assert(!value || strlen(value) <= strlen(text));
 	(void)filter_matches(filter, look_up, NULL);
@@ -58,6 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r < 0)
 		return 0;
 	assert(statement.count <= DEEPFLOW_MAX_VALUES);
+	assert(statement.n_columns <= DEEPFLOW_MAX_COLUMNS &&
+	       statement.n_groups <= DEEPFLOW_MAX_COLUMNS);
+	for (size_t i = 0; i < statement.n_columns; i++)
+		assert(statement.columns[i].group < statement.n_groups);
 	assert(statement.condition_offset + strlen(statement.condition) <= strlen(text));
 	check_condition(statement.condition);
 	return 0;

@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	r = tracing_request_parse((struct bytes_view){ .data = data, .size = size }, arena,
 				  &request, message);
-	if (r == 0) {
-		assert(request.profile.type != EVENT_NONE);
+	if (r > 0) {
+		assert(request.profile.type != EVENT_NONE || request.event_name[0]);
 		assert(request.profile.from_slot < request.profile.to_slot);
 		assert(request.profile.max_kernel_stack_depth >= -1);
 		assert(!request.profile.service || request.profile.service[0]);

@@ -7,7 +7,12 @@
  * others. Words match without regard to case.
  *
  * The values of a tag may be followed by WHERE with a filter (filter.h), and by LIMIT with the
- * number of values, or with the number of those to skip and that number.
+ * number of values, or with the number of those to skip and that number. One more statement lists
+ * the combinations of values of several tags:
+ *
+ *   SELECT tag [AS name] {, tag [AS name]} FROM table [WHERE ...] GROUP BY tag {, tag} [LIMIT ...]
+ *
+ * Enum(tag) is the same as the tag, and each selected tag is one of GROUP BY.
  */
 
 #include "common/arena.h"
@@ -31,10 +36,20 @@ enum deepflow_statement_kind {
 #define X(id, text) DEEPFLOW_##id,
 	DEEPFLOW_STATEMENTS(X)
 #undef X
+		DEEPFLOW_SELECT,
 };
 
 /* DeepFlow's limit of values without LIMIT, and the largest one here. */
 #define DEEPFLOW_MAX_VALUES 10000
+
+/* Columns of a SELECT, and tags of its GROUP BY. */
+#define DEEPFLOW_MAX_COLUMNS 16
+
+struct deepflow_column {
+	const char *name; /* in the answer */
+	const char *tag;
+	size_t group; /* index of the tag in groups */
+};
 
 struct deepflow_statement {
 	enum deepflow_statement_kind kind;
@@ -43,6 +58,10 @@ struct deepflow_statement {
 	const char *condition;   /* of WHERE; "" without one */
 	size_t condition_offset; /* in the text, in bytes */
 	uint64_t skip, count;    /* of LIMIT; count <= DEEPFLOW_MAX_VALUES */
+	/* Of DEEPFLOW_SELECT. */
+	struct deepflow_column columns[DEEPFLOW_MAX_COLUMNS];
+	const char *groups[DEEPFLOW_MAX_COLUMNS];
+	size_t n_columns, n_groups;
 };
 
 /*

@@ -106,8 +106,6 @@ int filter_take_range(struct filter *filter, struct filter_range *ret_range,
 		return filter_fail(ret_error, 0,
 				   "time is compared by >=, <=, >, < or = with unix seconds and "
 				   "joined by AND with all other conditions, but one is not");
-	if (range.from_s > range.to_s)
-		return filter_fail(ret_error, 0, "the range of time is empty");
 	*ret_range = range;
 	return 0;
 }
@@ -117,13 +115,19 @@ struct wanted {
 	const char *value;
 };
 
-static bool take_value(const struct filter_node *node, void *arg)
+/* Returns whether the comparison requires @tag to be one of its values. */
+static bool limits_tag(const struct filter_node *node, const char *tag)
 {
 	bool equality = node->comparison == COMPARE_EQUAL || node->comparison == COMPARE_IN;
+
+	return equality && !node->negated && strcmp(node->tag, tag) == 0;
+}
+
+static bool take_value(const struct filter_node *node, void *arg)
+{
 	struct wanted *wanted = arg;
 
-	if (wanted->value || !equality || node->negated || node->n_values != 1 ||
-	    strcmp(node->tag, wanted->tag) != 0)
+	if (wanted->value || node->n_values != 1 || !limits_tag(node, wanted->tag))
 		return false;
 	wanted->value = node->values[0].text;
 	return true;
@@ -136,4 +140,54 @@ const char *filter_take_value(struct filter *filter, const char *tag)
 	if (filter->root)
 		take_conjuncts(&filter->root, take_value, &wanted);
 	return wanted.value;
+}
+
+struct value_list {
+	const char *tag;
+	const char **values; /* [max] */
+	size_t count, max;
+};
+
+static void list_values(const struct filter_node *node, struct value_list *list)
+{
+	for (size_t i = 0; i < node->n_values; i++) {
+		if (list->count < list->max)
+			list->values[list->count] = node->values[i].text;
+		list->count++;
+	}
+}
+
+/* Returns whether @node limits the tag to values, after adding these to the list. Recurses as deep
+ * as the filter is nested. */
+static bool collect_values(const struct filter_node *node, struct value_list *list)
+{
+	const size_t before = list->count;
+
+	if (node->kind == NODE_NOT)
+		return false;
+	if (node->kind == NODE_COMPARE) {
+		if (!limits_tag(node, list->tag))
+			return false;
+		list_values(node, list);
+		return true;
+	}
+	for (const struct filter_node *child = node->first_child; child; child = child->next) {
+		bool limits = collect_values(child, list);
+
+		if (limits && node->kind == NODE_AND)
+			return true;
+		if (!limits && node->kind == NODE_OR) {
+			list->count = before;
+			return false;
+		}
+	}
+	return node->kind == NODE_OR;
+}
+
+size_t filter_list_values(const struct filter *filter, const char *tag, const char **ret_values,
+			  size_t max)
+{
+	struct value_list list = { .tag = tag, .values = ret_values, .max = max };
+
+	return filter->root && collect_values(filter->root, &list) ? list.count : 0;
 }

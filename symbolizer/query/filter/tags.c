@@ -42,6 +42,14 @@ static const char *const families[] = {
 #undef X
 };
 
+static const struct {
+	const char *name, *tag;
+} ids[] = {
+#define X(name, tag) { name, tag },
+	TAG_IDS(X)
+#undef X
+};
+
 static const char label_prefix[] = "label.";
 
 static const struct tag *find_tag(const char *name)
@@ -49,6 +57,16 @@ static const struct tag *find_tag(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
 		if (strcmp(tags[i].name, name) == 0)
 			return &tags[i];
+	}
+	return NULL;
+}
+
+/* Returns the tag of which @name is DeepFlow's number, or NULL. */
+static const char *tag_of_id(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		if (strcmp(ids[i].name, name) == 0)
+			return ids[i].tag;
 	}
 	return NULL;
 }
@@ -137,7 +155,12 @@ size_t series_tag_values(void *series_tags, const char *name, const char *const 
 {
 	struct series_tags *tags_of = series_tags;
 	const struct tag *tag = find_tag(name);
+	const char *named = tag ? NULL : tag_of_id(name);
 
+	if (named && !label_of(tags_of->series, name)) {
+		name = named;
+		tag = find_tag(name);
+	}
 	if (tag && tag->source == SOURCE_IP) {
 		*ret_values = tags_of->series->process->host->ips;
 		return tags_of->series->process->host->n_ips;
@@ -230,7 +253,7 @@ bool tag_is_known(void *tag_names, const char *name)
 {
 	struct tag_names *names = tag_names;
 
-	if (find_tag(name))
+	if (find_tag(name) || tag_of_id(name))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		if (has_prefix(name, families[i]) && name[strlen(families[i])] != '\0')

@@ -187,6 +187,10 @@ static void values_of_tags_are_selected_and_limited(void **state)
 		  "web-1" },
 		{ "show tag host values FROM in_process WHERE time<=1699990000", "" },
 		{ "show tag host values FROM in_process WHERE time>=1700009999", "" },
+		/* a range that ends before it begins */
+		{ "show tag host values from in_process where time>=1700000001 and "
+		  "time<=1700000000",
+		  "" },
 		{ "SELECT profile_event_type AS `value`, profile_event_type AS `display_name` FROM "
 		  "in_process GROUP BY profile_event_type",
 		  "mem-alloc on-cpu" },
@@ -207,6 +211,61 @@ static void values_of_tags_are_selected_and_limited(void **state)
 		if (strcmp((const char *)joined.data, cases[i].values) != 0)
 			fail_msg("%s: '%s'", cases[i].statement, (const char *)joined.data);
 	}
+}
+
+static void selected_tags_are_the_columns_of_their_combinations(void **state)
+{
+	static const struct {
+		const char *statement, *columns, *rows;
+	} cases[] = {
+		{ "SELECT app_service, Enum(profile_event_type) FROM in_process GROUP BY "
+		  "app_service, profile_event_type",
+		  "app_service Enum(profile_event_type)", "heap,mem-alloc; shares,on-cpu; " },
+		{ "SELECT Enum(thread) AS `name`, host_id FROM in_process WHERE "
+		  "app_service='shares' AND time>=1699990000 AND time<=1700000060 "
+		  "GROUP BY thread, host_id LIMIT 1,5",
+		  "name host_id", "worker,web-1; " },
+		/* a group that is no column, and a tag that the series lack */
+		{ "SELECT pod_id FROM in_process WHERE app_service='shares' GROUP BY thread, "
+		  "pod_id",
+		  "pod_id", "; ; " },
+		{ "SELECT host FROM in_process WHERE time>=2 AND time<=1 GROUP BY host", "host",
+		  "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(json_decrefp) json_t *json =
+			ask_sql(*state, "profile", cases[i].statement, 200);
+		const json_t *values = values_of(json, cases[i].columns);
+		scoped(bytes_release) struct bytes joined = BYTES_INIT(4 * KIB);
+
+		for (size_t k = 0; k < json_array_size(values); k++)
+			for (size_t c = 0, n = json_array_size(json_array_get(values, k)); c < n;
+			     c++)
+				assert_ok(bytes_append_format(&joined, "%s%s",
+							      text_at(values, k, c),
+							      c + 1 < n ? "," : "; "));
+		assert_ok(bytes_append_byte(&joined, 0));
+		if (strcmp((const char *)joined.data, cases[i].rows) != 0)
+			fail_msg("%s: '%s'", cases[i].statement, (const char *)joined.data);
+	}
+}
+
+static void a_statement_may_be_in_a_json_object(void **state)
+{
+	static const char body[] =
+		"{\"db\":\"profile\",\"sql\":\"show tag host values from in_process\"}";
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *values;
+
+	fixture->error_style = envelope_error;
+	ask_handler(fixture, api_deepflow_query, NULL, body, &response);
+	json = json_of(&response);
+	values = values_of(json, "value display_name");
+	assert_int_equal(json_array_size(values), 1);
+	assert_string_equal(text_at(values, 0, 0), "web-1");
 }
 
 static void other_requests_are_refused_with_the_reason(void **state)
@@ -231,8 +290,11 @@ static void other_requests_are_refused_with_the_reason(void **state)
 		  "but the filter ends here at character 50" },
 		{ "profile", "show tag host values from in_process limit x",
 		  "sql: expected a number of values at character 44" },
-		{ "profile", "show tag host values from in_process where time>=2 and time<=1",
-		  "the range of time is empty" },
+		{ "profile", "SELECT host FROM in_process", "expected WHERE or GROUP BY" },
+		{ "profile", "SELECT host FROM l7_flow_log GROUP BY host",
+		  "'l7_flow_log' is no table" },
+		{ "profile", "SELECT hots FROM in_process GROUP BY hots",
+		  "sql: 'hots' is no tag (known: app_service" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -272,6 +334,8 @@ int main(void)
 		API_TEST(there_are_no_metrics_and_functions),
 		API_TEST(tags_have_the_types_by_which_the_plugin_writes_conditions),
 		API_TEST(values_of_tags_are_selected_and_limited),
+		API_TEST(selected_tags_are_the_columns_of_their_combinations),
+		API_TEST(a_statement_may_be_in_a_json_object),
 		API_TEST(other_requests_are_refused_with_the_reason),
 		API_TEST(a_store_that_fails_is_no_mistake_of_the_client),
 	};

@@ -94,6 +94,26 @@ static void conditions_select_samples(void **state)
 		  30303 },
 		{ "sql=" ON_CPU "+AND+app_service+IN+%28%27Total%27%29+AND+" RANGE, 30303 },
 		{ "sql=profile_event_type+IN+%28%27mem-alloc%27%29+AND+" RANGE, 1000 },
+		/* several event types of one unit; there are no samples of the others */
+		{ "sql=profile_event_type+IN+%28%27on-cpu%27%2C%27off-cpu%27%29+AND+" RANGE,
+		  30303 },
+		{ "sql=%28profile_event_type%3D%27off-cpu%27+OR+"
+		  "profile_event_type%3D%27on-cpu%27%29"
+		  "+AND+" SERVICE "+AND+" RANGE,
+		  30303 },
+		{ "sql=profile_event_type+IN+%28%27off-cpu%27%2C%27run-queue%27%29+AND+" RANGE, 0 },
+		{ "sql=profile_event_type+IN+%28%27mem-alloc%27%2C%27hbm-alloc%27%29+AND+" RANGE,
+		  1000 },
+		{ "sql=profile_event_type+IN+%28%27on-cpu%27%2C%27on-fire%27%29+AND+" RANGE,
+		  30303 },
+		/* as a JSON object */
+		{ " {\"db\": \"profile\", \"data_precision\": null, \"sql\": \"app_service IN "
+		  "('shares') AND profile_event_type IN ('on-cpu', 'off-cpu') AND "
+		  "time>=1700000000 AND time<=1700000000\"} ",
+		  30303 },
+		{ "{\"profile_event_type\": \"on-cpu\", \"sql\": \"time>=1700000000 AND "
+		  "time<=1700000000\"}",
+		  30303 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -117,6 +137,14 @@ static void an_empty_answer_has_columns_and_a_reason(void **state)
 		{ "sql=" ON_CPU "+AND+host+%3D+%27db%27+AND+" RANGE, "selects none" },
 		{ "sql=" ON_CPU "+AND+profile_language_type+IN+%28%27Golang%27%29+AND+" RANGE,
 		  "selects none" },
+		{ "sql=" ON_CPU "+AND+time%3E%3D2+AND+time%3C%3D1",
+		  "the range of time ends before it begins" },
+		{ "sql=profile_event_type+%3D+%27on-fire%27+AND+" RANGE,
+		  "profile_event_type: 'on-fire' is no event type; there are on-cpu" },
+		{ "sql=profile_event_type+IN+%28%27on-fire%27%2C%27x%27%29+AND+" RANGE,
+		  "is no event type; there are on-cpu" },
+		{ "profile_event_type=on-fire&sql=" RANGE,
+		  "profile_event_type: 'on-fire' is no event type" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -156,20 +184,20 @@ static void wrong_requests_are_refused_with_the_reason(void **state)
 	static const struct {
 		const char *form, *reason;
 	} cases[] = {
-		{ "", "the field sql of the form is missing" },
-		{ "sql=", "the field sql of the form is missing" },
-		{ "{\"sql\":\"a\"}", "the field sql of the form is missing" },
+		{ "", "the field sql of the body is missing" },
+		{ "sql=", "the field sql of the body is missing" },
+		{ "{\"sql\":7}", "the field sql of the body is missing" },
+		{ "{\"sql\":\"hots = 1\"}", "sql: unknown tag 'hots'" },
+		{ "{\"sql\":", "no JSON object" },
+		{ "{\"sql\":\"a\\u0000\"}", "no JSON object" },
 		{ "sql=%", "the body is no form" },
 		{ "sql=a%00", "the body is no form" },
-		{ "sql=" RANGE, "a profile has one event type" },
-		{ "sql=profile_event_type+IN+%28%27on-cpu%27%2C%27off-cpu%27%29+AND+" RANGE,
-		  "a profile has one event type" },
+		{ "sql=" RANGE, "the event type is missing" },
+		{ "sql=profile_event_type+IN+%28%27on-cpu%27%2C%27mem-alloc%27%29+AND+" RANGE,
+		  "values of 'on-cpu' and 'mem-alloc' cannot be added" },
 		{ "sql=" ON_CPU, "the range of time is missing" },
 		{ "sql=" ON_CPU "+AND+time%3E%3D1700000000", "the range of time is missing" },
 		{ "sql=" ON_CPU "+OR+" RANGE, "sql: time is compared by" },
-		{ "sql=" ON_CPU "+AND+time%3E%3D2+AND+time%3C%3D1", "range of time is empty" },
-		{ "sql=profile_event_type+%3D+%27on-fire%27+AND+" RANGE,
-		  "profile_event_type: 'on-fire' is no event type; there are on-cpu" },
 		{ "sql=hots+%3D+%27a%27", "sql: unknown tag 'hots' at character 1 (known: app_" },
 		{ "sql=host+%3D", "sql: expected a text in quotes or a number, but the filter" },
 		{ "sql=host+%3D+%27a", "sql: no closing ' at character 8" },

@@ -329,16 +329,61 @@ static void invalid_input_is_an_error_of_the_client(void **state)
 		{ QUESTION(",\"tag_filter\":\"no_such_tag = 1\""), "no_such_tag" },
 		{ QUESTION(",\"group_by\":\"no_such_tag\""), "no_such_tag" },
 		{ QUESTION(",\"format\":\"\\u003cxml>\""), "'<xml>'" },
-		{ QUESTION(",\"profile_event_type\":\"on-fire\""),
-		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, "
-		  "on-gpu, mem-alloc, mem-inuse, hbm-alloc, hbm-inuse, rdma" },
-		{ QUESTION(",\"profile_event_type\":\"ON-CPU\""),
-		  "profile_event_type: 'ON-CPU' is no event type" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_refused(*state, cases[i].body, 400, "INVALID_POST_DATA",
 			       cases[i].description);
+}
+
+static void requests_that_no_sample_can_meet_get_an_empty_profile(void **state)
+{
+	static const struct {
+		const char *body, *description;
+	} cases[] = {
+		{ QUESTION(",\"profile_event_type\":\"on-fire\""),
+		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, "
+		  "on-gpu, mem-alloc, mem-inuse, hbm-alloc, hbm-inuse, rdma" },
+		{ QUESTION(",\"profile_event_type\":\"ON-CPU\",\"debug\":true"),
+		  "profile_event_type: 'ON-CPU' is no event type" },
+		{ QUESTION(",\"profile_language_type\":\"Golang\",\"debug\":true"),
+		  "profile_language_type: 'Golang' is not collected, only eBPF is" },
+		{ QUESTION(",\"time_end\":1"), "time_end: 1 is before time_start" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+
+		ask(*state, cases[i].body, &response);
+		json = envelope_of(&response, 200, "SUCCESS");
+		assert_true(json_is_null(json_object_get(json, "result")));
+		assert_non_null(strstr(json_text_at(json, "DESCRIPTION"), cases[i].description));
+		assert_string_equal(http_response_find_header(&response, "X-Hearth-Total"), "0");
+		assert_int_equal(json_is_object(json_object_get(json, "debug")),
+				 strstr(cases[i].body, "debug") != NULL);
+	}
+}
+
+static void empty_columns_have_all_keys(void **state)
+{
+	static const char *const tables[] = { "function_values", "node_values" };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *result;
+
+	ask(*state, QUESTION(",\"format\":\"columns\",\"app_service\":\"sharse\""), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	result = json_object_get(json, "result");
+	assert_int_equal(json_object_size(result), 4);
+	assert_true(json_is_null(json_object_get(result, "functions")));
+	assert_true(json_is_null(json_object_get(result, "function_types")));
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		const json_t *table = json_object_get(result, tables[i]);
+
+		assert_true(json_is_null(json_object_get(table, "columns")));
+		assert_true(json_is_null(json_object_get(table, "values")));
+	}
 }
 
 static void a_failing_store_is_not_an_error_of_the_client(void **state)
@@ -417,6 +462,8 @@ int main(void)
 		API_TEST(the_description_reports_pruned_nodes),
 		cmocka_unit_test(the_description_reports_losses_with_the_reason),
 		API_TEST(invalid_input_is_an_error_of_the_client),
+		API_TEST(requests_that_no_sample_can_meet_get_an_empty_profile),
+		API_TEST(empty_columns_have_all_keys),
 		API_TEST(a_failing_store_is_not_an_error_of_the_client),
 		API_TEST(queries_are_counted),
 		API_TEST(only_the_default_organization_is_valid),

@@ -77,6 +77,11 @@ static void each_tag_selects_the_series_with_its_value(void **state)
 		{ "cloud.tag.team IS NULL", ALPHA | BETA },
 		{ "region IS NULL AND auto_service IS NULL AND trace_id IS NULL", ALPHA | BETA },
 		{ "az = 'west'", 1 << 1 | 1 << 2 },
+		/* DeepFlow's numbers of resources are their names here. */
+		{ "pod_id = 'app-1'", 1 << 1 | 1 << 2 },
+		{ "Enum(az_id) IN ('west')", 1 << 1 | 1 << 2 },
+		{ "agent_id = 'bb02' OR vtap_id = 'bb02'", BETA },
+		{ "host_id = 'alpha' AND auto_service_id IS NULL", ALPHA },
 		/* A process's label hides the host's label of that name. "label." is optional. */
 		{ "color = 'red'", 1 << 1 | 1 << 2 },
 		{ "color = 'host'", 1 << 5 },

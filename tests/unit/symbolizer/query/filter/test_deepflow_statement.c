@@ -86,13 +86,22 @@ static const struct {
 	{ "show tag-values", "", 0 },
 	{ "`show` databases", "", 0 },
 	{ "select 1", "", 0 },
-	{ "SELECT app_service FROM in_process", "", 0 },
-	{ "SELECT profile_event_type AS `value`, profile_event_type AS `display_name` FROM "
-	  "in_process GROUP BY profile_event_type LIMIT 1",
-	  "", 0 },
-	{ "SELECT profile_event_type AS value, profile_event_type AS display_name FROM in_process "
-	  "GROUP BY profile_event_type",
-	  "", 0 },
+	{ "SELECT Sum(profile_value) FROM in_process", "", 0 },
+	{ "SELECT a", "", 0 },
+	{ "SELECT a,, b FROM t GROUP BY a", "", 0 },
+	{ "SELECT Enum(a FROM t GROUP BY a", "", 0 },
+	{ "SELECT a AS FROM t GROUP BY a", "", 0 },
+	{ "SELECT * FROM t GROUP BY a", "", 0 },
+	{ "SELECT a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a FROM t GROUP BY a", "", 0 },
+	{ "SELECT a FROM", "the name of a table", 13 },
+	{ "SELECT a FROM t", "WHERE or GROUP BY", 15 },
+	{ "SELECT a FROM t WHERE a = 'b' LIMIT 1", "WHERE or GROUP BY", 30 },
+	{ "SELECT a FROM t GROUP BY", "the name of a tag", 24 },
+	{ "SELECT a FROM t GROUP BY a, 1", "the name of a tag", 28 },
+	{ "SELECT a, b FROM t GROUP BY a", "GROUP BY lacks the tag 'b'", 19 },
+	{ "SELECT a FROM t GROUP BY a ORDER BY a", "WHERE, LIMIT or the end", 27 },
+	{ "SELECT a FROM t GROUP BY a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a",
+	  "more than 16 tags", 71 },
 	{ "show tag a values from t order by a", "WHERE, LIMIT or the end", 25 },
 	{ "show tag a values from t limit", "a number of values", 30 },
 	{ "show tag a values from t limit x", "a number of values", 31 },
@@ -105,6 +114,52 @@ static const struct {
 	{ "show tag a values from t where a='b", "no closing '", 33 },
 	{ "show tag a values from t where a=;", "unexpected ';'", 33 },
 };
+
+static void selected_tags_are_columns(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *columns; /* "name=group:tag ..." */
+		const char *condition;
+		uint64_t skip, count;
+	} cases[] = {
+		{ "SELECT app_service FROM in_process GROUP BY app_service",
+		  "app_service=0:app_service ", "", 0, DEEPFLOW_MAX_VALUES },
+		{ "select Enum(host) , pod_id as `id`, pod AS 'Pod' from t where x = 'group by' "
+		  "and `group`='g' group by pod, Enum( host ), pod_id limit 2,7",
+		  "Enum(host)=1:host id=2:pod_id Pod=0:pod ", " x = 'group by' and `group`='g' ", 2,
+		  7 },
+		{ "SELECT a AS value, a AS display_name FROM t GROUP BY value, b",
+		  "value=0:a display_name=0:a ", "", 0, DEEPFLOW_MAX_VALUES },
+		{ "SELECT `a b` FROM t WHERE group = 'g' GROUP BY `a b`", "a b=0:a b ",
+		  " group = 'g' ", 0, DEEPFLOW_MAX_VALUES },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(arena_freep) struct arena *arena = NULL;
+		struct deepflow_statement statement;
+		struct filter_error error;
+		char columns[128] = "";
+
+		assert_ok(arena_new(MIB, &arena));
+		if (deepflow_statement_parse(cases[i].text, arena, &statement, &error) < 0)
+			fail_msg("%s: '%s' at %zu", cases[i].text, error.message, error.offset);
+		assert_int_equal(statement.kind, DEEPFLOW_SELECT);
+		for (size_t k = 0; k < statement.n_columns; k++) {
+			const struct deepflow_column *column = &statement.columns[k];
+			size_t used = strlen(columns);
+
+			assert_string_equal(statement.groups[column->group], column->tag);
+			(void)snprintf(columns + used, sizeof(columns) - used, "%s=%zu:%s ",
+				       column->name, column->group, column->tag);
+		}
+		assert_string_equal(columns, cases[i].columns);
+		assert_string_equal(statement.condition, cases[i].condition);
+		assert_int_equal(statement.skip, cases[i].skip);
+		assert_int_equal(statement.count, cases[i].count);
+	}
+}
 
 static void other_statements_are_refused(void **state)
 {
@@ -147,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_statements_of_the_plugin_are_parsed),
+		cmocka_unit_test(selected_tags_are_columns),
 		cmocka_unit_test(other_statements_are_refused),
 		cmocka_unit_test(long_statements_and_names_are_refused),
 	};
