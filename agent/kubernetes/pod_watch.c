@@ -24,8 +24,6 @@
 /* A token of a service account has about 1 KiB. */
 #define MAX_TOKEN_BYTES (16 * KIB)
 
-#define REQUEST_TIMEOUT_NS (10 * NSEC_PER_SEC)
-
 struct pod_watch {
 	/* constant */
 	char *folder, *url, *token_file, *ca_file;
@@ -186,7 +184,7 @@ static int request_list(struct pod_watch *watch, const char *token, struct http_
 				&(struct http_request){
 					.path = "",
 					.get = true,
-					.timeout_ns = REQUEST_TIMEOUT_NS,
+					.timeout_ns = watch->options.request_timeout_ns,
 					.watch = may_go_on,
 					.argument = watch,
 				},

@@ -27,13 +27,14 @@ struct pod_watch_options {
 	/* Times between requests after failures, which double. */
 	uint64_t retry_first_ns, retry_max_ns;
 	uint64_t refresh_ns; /* time after which both sources are read again */
+	uint64_t request_timeout_ns;
 };
 
 /* The intervals of the agent. */
 #define POD_WATCH_DEFAULTS                                                                         \
 	.folder_interval_ns = NSEC_PER_SEC, .request_interval_ns = 5 * NSEC_PER_SEC,               \
 	.retry_first_ns = NSEC_PER_SEC, .retry_max_ns = 300 * NSEC_PER_SEC,                        \
-	.refresh_ns = 300 * NSEC_PER_SEC
+	.refresh_ns = 300 * NSEC_PER_SEC, .request_timeout_ns = 10 * NSEC_PER_SEC
 
 struct pod_watch;
 
