@@ -129,7 +129,7 @@ static void a_changed_byte_anywhere_is_found_when_it_matters(void **state)
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 		r = table_file_open(fd, &key, &file);
 		for (uint64_t elf_addr = table.base_address;
-		     r == 0 && elf_addr < table.base_address + 0x4000; elf_addr += 61) {
+		     r == 0 && elf_addr < table.base_address + 0x4000; elf_addr += 509) {
 			int found = table_file_read(&file, elf_addr, &record);
 
 			/* The right rule, or an error. */
