@@ -270,29 +270,32 @@ begin_e2e_beside_others() {
 }
 
 # End-to-end tests with a line "This test needs one CPU" have an agent, but do not compare figures with a clock or with the
-# host's CPUs. As many run at a time as there are CPUs, each pinned to a CPU, so that they do not share CPU time.
-readonly ONE_CPU='^# This test needs one CPU'
+# host's CPUs. They wait most of the time, so two at a time share a CPU, to which they are pinned.
+readonly ONE_CPU='^# This test needs one CPU' TESTS_PER_CPU=2
 
-# run_e2e_on CPU: runs tests one after another, each that no other CPU has taken yet.
+# run_e2e_on CPU FIRST_PORT: runs tests one after another, each that has not been taken yet.
 run_e2e_on() {
-	local cpu=$1 script name
+	local cpu=$1 first_port=$2 script name
 	for script in $(grep -lE "$ONE_CPU" tests/e2e/[0-9][0-9]-*.sh); do
 		name=${script##*/}
 		name=e2e/${name%.sh}
 		is_selected "$name" && mkdir "$logs/e2e-taken/${name#e2e/}" 2>/dev/null || continue
-		execute "$name" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" \
-			HEARTH_E2E_PORTS="$((20000 + cpu * PORTS)) $PORTS" taskset -c "$cpu" bash "$script"
+		execute "$name" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" HEARTH_E2E_PORTS="$first_port $PORTS" \
+			taskset -c "$cpu" bash "$script"
 	done
 }
 
 run_e2e_by_cpu() {
-	local cpu script name pids=()
+	local cpu i script name pids=() first_port=20000
 	if [ -z "$list_only" ]; then
 		rm -rf -- "$logs/e2e-taken"
 		mkdir "$logs/e2e-taken"
 		for cpu in $(usable_cpus); do
-			in_background run_e2e_on "$cpu"
-			pids+=("$background_pid")
+			for ((i = 0; i < TESTS_PER_CPU; i++)); do
+				in_background run_e2e_on "$cpu" $first_port
+				pids+=("$background_pid")
+				first_port=$((first_port + PORTS))
+			done
 		done
 		wait "${pids[@]}"
 	fi
@@ -304,10 +307,10 @@ run_e2e_by_cpu() {
 	done
 }
 
-# The first eight CPUs that this script may use. With more, the port ranges would overlap those of other tests.
+# The first six CPUs that this script may use: more tests would use ports that the kernel gives to clients.
 usable_cpus() {
 	awk '/^Cpus_allowed_list:/ { n = split($2, ranges, ","); for (i = 1; i <= n; i++) { m = split(ranges[i], r, "-")
-		for (c = r[1]; c <= r[m]; c++) print c } }' /proc/self/status | head -n 8
+		for (c = r[1]; c <= r[m]; c++) print c } }' /proc/self/status | head -n 6
 }
 
 run_e2e_alone() {

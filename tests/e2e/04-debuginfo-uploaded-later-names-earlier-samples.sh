@@ -3,7 +3,7 @@
 #
 # The server stores samples as addresses: debuginfo that is uploaded later also names earlier samples.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

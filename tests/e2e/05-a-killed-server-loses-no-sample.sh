@@ -5,7 +5,7 @@
 # exactly once. At first it runs with a clock that is 10 days ahead: the agent keeps its batches until the clock is right.
 # HEARTH_E2E_LONG=1 keeps the server down for 60 s.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

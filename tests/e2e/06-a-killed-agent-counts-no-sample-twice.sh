@@ -4,7 +4,7 @@
 # The agent is killed while its spool holds batches that the server may already have; the next agent sends them. No CPU
 # time is stored twice, and no sample in the spool is lost.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -3,7 +3,7 @@
 #
 # The data folder is full: the server reports it, keeps answering, and stores all waiting batches once there is space.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq mount

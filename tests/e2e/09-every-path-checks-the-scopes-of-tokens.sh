@@ -3,7 +3,7 @@
 #
 # A server with tokens answers only health and the page's files without one. A token allows what its scopes allow, no more.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq sha256sum

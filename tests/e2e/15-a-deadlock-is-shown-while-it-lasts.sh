@@ -5,7 +5,7 @@
 # the elapsed time; also by an agent that starts after the deadlock. A stack that was cut at the start of its wait,
 # because a page of it was not resident, becomes complete once the agent has walked the open waits.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

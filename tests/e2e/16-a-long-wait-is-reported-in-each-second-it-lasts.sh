@@ -6,7 +6,7 @@
 # before execve() belong to the old program, waits after it to the new one. HEARTH_E2E_LONG_WAIT_S=180 waits for three
 # minutes.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

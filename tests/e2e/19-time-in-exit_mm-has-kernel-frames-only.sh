@@ -4,7 +4,7 @@
 # The kernel needs some time to free the memory of an exiting process (exit_mm()). This time belongs to the process, with
 # kernel frames only. Its stacks are not counted as cut, because there is no user stack any more.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

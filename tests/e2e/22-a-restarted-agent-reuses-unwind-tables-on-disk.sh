@@ -4,7 +4,7 @@
 # The agent keeps unwind tables on disk. At its second start it loads them and has complete stacks at once. It compiles the
 # table of a damaged file again. It logs a full disk once, and continues to sample.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3

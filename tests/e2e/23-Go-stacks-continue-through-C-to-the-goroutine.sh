@@ -4,7 +4,7 @@
 # Go calls C on another stack, and C calls back Go. The stacks are complete, with the frames of both languages, up to the
 # start of the goroutine. The stripped program has the same stacks: the agent takes its rows from Go's function table.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq go gcc

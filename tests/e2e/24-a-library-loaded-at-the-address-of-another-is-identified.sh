@@ -4,7 +4,7 @@
 # Several times a second a program unloads one library and loads another library at the same address. It calls library A only
 # from below_a(), and library B only from below_b(). So no stack through below_a() may have a frame of library B, or the reverse.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

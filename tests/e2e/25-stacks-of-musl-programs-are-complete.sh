@@ -4,7 +4,7 @@
 # The C library musl has no call frame information and no frame pointers. Stacks through its qsort() callbacks, signal
 # handlers and threads are complete, in statically and in dynamically linked programs.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq musl-gcc

@@ -4,7 +4,7 @@
 # Programs compiled with -O2 -fomit-frame-pointer: 400 levels of recursion with frames of several sizes, two functions that
 # call each other, and an aligned frame of variable size. Each stack is the exact sequence of functions, up to _start.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:deep unwound:mutual unwound:realigned

@@ -4,7 +4,7 @@
 # The stack of a signal handler continues in the interrupted code. The handler is called by raise(), on a separate stack,
 # and by a timer at any instruction of a program that spends its time in prologues, epilogues and the C library.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:signal unwound:altstack unwound:interrupt

@@ -4,7 +4,7 @@
 # qsort() calls back; C++ exceptions are thrown through 20 levels, with the time spent in the runtime's unwinder; the child
 # of vfork() runs on its parent's stack.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 [ -x "$workloads/exceptions" ] || skip "needs g++ when it is built"

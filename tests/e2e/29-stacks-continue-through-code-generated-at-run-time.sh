@@ -5,7 +5,7 @@
 # callers and callees have call frame information and no frame pointers. Stacks are complete. If generated code has zero in the frame pointer register, the stack is marked as
 # incomplete, because its callers are unknown. The first function of a context (makecontext()) is a complete end of a stack.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:jit unwound:zero unwound:context

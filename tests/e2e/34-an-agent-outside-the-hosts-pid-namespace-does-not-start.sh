@@ -4,7 +4,7 @@
 # In another PID namespace /proc lists processes under other pids than those that the kernel reports. The agent does not
 # start there, and logs one line with the remedy.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools unshare

@@ -4,7 +4,7 @@
 # A program that runs all the time keeps its unwind rows in the BPF maps, while short-lived programs need more space for
 # rows than there is.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 need_tools gdb clang node perl
 

@@ -4,7 +4,7 @@
 # Kernel worker threads form one service, kworker, whatever their CPU, pool and queue. Its threads keep their names. Writing
 # to a pseudo-terminal keeps one of them busy.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3

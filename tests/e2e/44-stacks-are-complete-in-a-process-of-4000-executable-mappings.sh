@@ -5,7 +5,7 @@
 # BPF maps, and the stacks are complete anyway.
 
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:mappings

@@ -6,7 +6,7 @@
 #
 # To check another version: HEARTH_PYTHON_ROOT=/folder, the root folder of a Debian system with python3.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq

@@ -6,7 +6,7 @@
 # too, from the map that it leaves, and so has a program in other namespaces, with another PID and another /tmp. Code
 # without a map, and with a map that is a symbolic link, a FIFO or the file of another user, has no name.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq unshare

@@ -4,7 +4,7 @@
 # Two containers run the same program, each from its own file. The first one ends, and its file is removed, before the server
 # requests the program. The agent uploads the file of the second container, so functions have names.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf sha1sum

@@ -5,7 +5,7 @@
 # packages are downloaded from the mirror of this host's apt to $HEARTH_PYTHON_CACHE (default build/python3.9). To check
 # another interpreter of version 3.8 to 3.10: HEARTH_OLD_PYTHON=/path/to/python3.8.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq

@@ -3,7 +3,7 @@
 #
 # A stripped program is sampled first. After its debug file is uploaded, its profile has names and inlined functions.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

@@ -4,7 +4,7 @@
 # The agent does not walk the stacks of 32-bit programs: read as a 64-bit stack, the callers would be wrong. The profile
 # shows the innermost frame, its file, and the reason.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

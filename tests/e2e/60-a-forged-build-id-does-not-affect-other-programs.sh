@@ -4,7 +4,7 @@
 # Three programs have the same build-ID and different code. Two of them belong to a user and run first. Each gets its own
 # unwind table and its own names. For the server, the program that only root can write has the build-ID.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc

@@ -6,7 +6,7 @@
 # reader of the first program's stack blocks. A reader of the second program's mappings or command line waits for a lock whose
 # holder blocks. The agent samples other programs without a gap and with the names of their functions, and stops on SIGTERM.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -5,7 +5,7 @@
 # the failures, and identifies new programs again afterwards. Stacks that were cut because the compiler of their unwind
 # table was killed become complete.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc

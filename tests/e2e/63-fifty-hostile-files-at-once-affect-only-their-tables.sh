@@ -4,7 +4,7 @@
 # Fifty programs with damaged call frame information start at once, while the agent profiles another program. The CPU time
 # of that program, and the shares of its functions, stay right. The agent counts compilers that crash, and stops on SIGTERM.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3

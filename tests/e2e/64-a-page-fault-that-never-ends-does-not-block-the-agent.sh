@@ -5,7 +5,7 @@
 # stack blocks in the kernel. The waits of other programs are still exact, the stack is counted as not read, and the agent
 # stops on SIGTERM.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -4,7 +4,7 @@
 # The fallbacks for old kernels, forced on this one: tail calls walk 16 frames each, and hash maps are preallocated. Stacks
 # of 400 levels without frame pointers are as complete as with bpf_loop().
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 agent_arguments=(--unwind.table_size=64MiB --kernel.without bpf-loop,hash-on-demand)

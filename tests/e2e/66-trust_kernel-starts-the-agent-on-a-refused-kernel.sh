@@ -4,7 +4,7 @@
 # The agent refuses a kernel that may freeze, with the reason and a remedy. The remedy works as a flag and as the environment
 # variable. The test replaces the kernel's version (tests/workloads/old_kernel.c); everything else is the real kernel.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 [ ! -e /proc/version_signature ] || skip "this kernel has a version signature, which this test cannot replace"

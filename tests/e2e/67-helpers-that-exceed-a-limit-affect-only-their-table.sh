@@ -5,7 +5,7 @@
 # needs more memory than a compiler may use, that of the other more time. The agent counts both failures by reason, profiles
 # both programs by frame pointers, and compiles the table of a third program that starts afterwards.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3

@@ -4,7 +4,7 @@
 # The documented capabilities are sufficient, for an ordinary user and for root, and each is necessary: without it one line
 # of the log names it. The agent drops the capabilities that it does not need.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq setpriv

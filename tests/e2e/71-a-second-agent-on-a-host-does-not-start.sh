@@ -5,7 +5,7 @@
 # names the first. With another host name, another server or the flag it starts. A program without capabilities that holds
 # the agent's lock name does not keep it from starting.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq setpriv python3

@@ -4,7 +4,7 @@
 # Processes of 30 ms in two containers at once, and some that move from one container to the other before execve(). Each
 # has the container in which it ran, although the agent reads the labels of a container only once.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

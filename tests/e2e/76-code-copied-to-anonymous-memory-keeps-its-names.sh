@@ -5,7 +5,7 @@
 # huge pages. Another one makes the copy elsewhere and moves it with mremap(). The kernel no longer knows a file behind that
 # code. The stacks are still the exact sequence of functions, up to _start.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:copied unwound:moved

@@ -5,7 +5,7 @@
 # with the cgroup's cpu.stat. Two programs that share one CPU without a limit wait in the run queue about as long, and none
 # of that time is counted as throttled.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools taskset

@@ -4,7 +4,7 @@
 # `hearth` ranks services by the total of all threads, whatever the order of names and self values is. It takes the service
 # as an argument, and lists services if none was given.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

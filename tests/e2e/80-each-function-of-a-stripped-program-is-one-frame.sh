@@ -4,7 +4,7 @@
 # Functions of a stripped program are frames, named by the file and the start address of the function, in /v1/flame, /v1/top
 # and the commands. ProfileTracing has one frame for the file by default. Uploaded debuginfo replaces both.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq nm readelf

@@ -4,7 +4,7 @@
 # For a program without symbols the server lists file, build-ID, share and reason. `hearth why` prints a command, and that
 # command names the program's code.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

@@ -9,6 +9,8 @@ if [ "${1:-}" != inside ]; then
 	unshare --mount --net --uts true 2>/dev/null || { echo "needs mount, network and host name namespaces"; exit 77; }
 	exec unshare --mount --net --uts "$0" inside
 fi
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools cmake curl hostname perl readelf strip

@@ -4,7 +4,7 @@
 # `hearth ps` and `--by` show, for each process, host, thread and label, the time that the HTTP API and Total have. `hearth
 # doctor` reports no failure beside a running agent; it fails with a remedy when the agent or the server is not running.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

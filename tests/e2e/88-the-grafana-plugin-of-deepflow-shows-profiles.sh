@@ -5,7 +5,7 @@
 # the nodes and values of ProfileTracing for the same range, and conditions select the part that they describe. Then the
 # requests of ProfileTracing that DeepFlow documents, with the answers of its older versions (nodes) and newer ones (columns).
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -4,7 +4,7 @@
 # The disk is full of samples. A restart with retention_size removes the oldest days before it opens the databases, and
 # the server then stores the batches that it refused before.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq mount

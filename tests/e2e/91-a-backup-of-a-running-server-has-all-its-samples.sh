@@ -4,7 +4,7 @@
 # --backup copies the data of a running server. A server on the copy gives the same profiles of the time before, and the
 # agent continues to send to it.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

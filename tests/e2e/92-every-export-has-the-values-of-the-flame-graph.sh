@@ -4,7 +4,7 @@
 # GET /v1/export and `hearth export` write a profile of known proportions in every format. Independent readers open the
 # files (Go's pprof, Python's XML and CSV parsers, jq, LLVM), and find the functions and exactly the sums of the flame graph.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools clang curl go jq llvm-profdata objdump python3 readelf

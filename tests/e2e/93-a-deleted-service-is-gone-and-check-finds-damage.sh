@@ -5,7 +5,7 @@
 # no fault in the folder of a stopped server, and names a damaged segment. A server with the files of an earlier version refuses
 # to delete.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3

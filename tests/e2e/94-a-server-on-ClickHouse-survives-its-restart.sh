@@ -5,7 +5,7 @@
 # shares, and every sample that the agent took exactly once. Meanwhile /readyz names the reason. A server that starts before
 # ClickHouse stores batches once it answers.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -5,7 +5,7 @@
 # replica is killed, and then the agent's server, whose place another one takes. Both servers have every sample that the agent
 # took exactly once, also when only the replica answers that was killed before.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl java jq

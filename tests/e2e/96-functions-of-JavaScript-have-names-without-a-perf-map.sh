@@ -7,6 +7,8 @@
 #
 # All programs but one run without inlining, so that each function is known to have its own frame. To check another
 # version: HEARTH_NODE=/path/to/node.
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq

@@ -4,6 +4,8 @@
 # Stacks of PHP have the functions of scripts: of known shares, which the script measures too, in deep recursion, methods,
 # closures that internal functions call, generators, destructors and code of eval(), with the lines that debug_backtrace()
 # finds, and below internal functions. To check the PHP of another root folder: HEARTH_PHP_ROOT=/folder.
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq

@@ -6,6 +6,8 @@
 #
 # To check another version: HEARTH_RUBY_ROOT=/path/to/chroot, the root folder of a system with ruby.
 # HEARTH_RUBY_OPTIONS=--yjit runs all programs with YJIT.
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq

@@ -6,6 +6,8 @@
 # those that caller() finds, and the shares of parts those that the script measures itself.
 #
 # To check another version: HEARTH_PERL_ROOT=/path/to/chroot, the root folder of a system with perl.
+#
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/function_nodes.sh"
 need_root
 need_tools curl jq
