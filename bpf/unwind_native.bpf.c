@@ -199,7 +199,6 @@ static __always_inline void add_builtin_function(struct sample *sample,
 	(void)add_v8_frame(sample);
 }
 
-#if defined(__TARGET_ARCH_x86)
 #include "bpf/include/java_walk.bpf.h"
 
 /*
@@ -219,6 +218,7 @@ static __always_inline bool step_java(struct sample *sample, bool mapped, bool *
 	return step != JAVA_STEP_NONE;
 }
 
+#if defined(__TARGET_ARCH_x86)
 #include "bpf/include/yjit_walk.bpf.h"
 
 /*
@@ -233,8 +233,7 @@ static __always_inline bool step_yjit(struct sample *sample, bool mapped)
 	return yjit_step(sample) == 1;
 }
 #else
-#define step_java(sample, mapped, ret_ended) false
-#define step_yjit(sample, mapped)            false
+#define step_yjit(sample, mapped) false
 #endif
 #endif
 

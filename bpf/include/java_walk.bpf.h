@@ -6,10 +6,12 @@
  * unwind rows, and compiled methods keep no frame pointer, but the JVM knows the sizes of their
  * frames.
  *
- * java_step() handles one frame. It reads at most JAVA_MAX_HOPS bytes of a segment map and some
+ * java_step() handles one frame. It reads at most JAVA_MAX_HOPS bytes of two segment maps and some
  * words, whatever the process has written there, and the frames of a stack must rise.
  *
- * x86-64 only.
+ * The frames of x86-64 and arm64 end with the same two words, the caller's frame pointer and the
+ * return address. What differs is how a frame is made and removed, and where the return address is
+ * meanwhile (java_caller_x86.bpf.h, java_caller_arm64.bpf.h).
  */
 
 #include "bpf/abi/jvm.h"
@@ -34,8 +36,12 @@
 #define INTERPRETED_SENDER_SP (-8)
 #define INTERPRETED_METHOD    (-24)
 
-/* The innermost interpreted frame has its position in r13. */
+/* The register in which the innermost interpreted frame has its position. */
+#if defined(__TARGET_ARCH_x86)
 #define REGISTER_BYTE_CODE 13
+#else
+#define REGISTER_BYTE_CODE 22
+#endif
 
 /* The byte code of a method has at most this size (JVM specification, 4.7.3). */
 #define MAX_BYTE_CODE 65536
@@ -130,10 +136,35 @@ static __always_inline __u16 blob_frame_complete(const struct sample *sample,
 
 /* Where a frame's caller is: its stack pointer, and where this frame has saved the registers. */
 struct java_caller {
-	__u64 cfa;   /* the return address is below it, unless pc_at is set */
-	__u64 fp_at; /* address of the saved frame pointer; 0: it was not changed */
-	__u64 pc_at; /* 0: cfa - 8 */
+	__u64 cfa;     /* the return address is below it, unless pc_at or pc_in_lr is set */
+	__u64 fp_at;   /* address of the saved frame pointer; 0: it was not changed */
+	__u64 pc_at;   /* 0: cfa - 8 */
+	bool pc_in_lr; /* arm64: the return address is in the link register */
 };
+
+/* Whether the caller's frame is above this one. A frame of arm64 that is not made has no bytes. */
+static __always_inline bool caller_is_above(const struct sample *sample,
+					    const struct java_caller *caller)
+{
+	__u64 sp = sample->registers.sp;
+
+	return caller->cfa > sp || (caller->pc_in_lr && caller->cfa == sp);
+}
+
+static __always_inline bool read_return_address(struct sample *sample,
+						const struct java_caller *caller, __u64 *ret_pc)
+{
+#if defined(__TARGET_ARCH_arm64)
+	if (caller->pc_in_lr) {
+		*ret_pc = without_signature(sample->registers.lr);
+		return true;
+	}
+#endif
+	if (!read_u64(sample, caller->pc_at ? caller->pc_at : caller->cfa - 8, ret_pc))
+		return false;
+	*ret_pc = without_signature(*ret_pc);
+	return true;
+}
 
 static __always_inline enum java_step go_to_caller(struct sample *sample,
 						   const struct java_caller *caller)
@@ -141,12 +172,12 @@ static __always_inline enum java_step go_to_caller(struct sample *sample,
 	struct unwind_registers *registers = &sample->registers;
 	__u64 fp = registers->fp, pc = 0;
 
-	if (caller->cfa <= registers->sp || caller->cfa & 7) {
+	if (!caller_is_above(sample, caller) || caller->cfa & 7) {
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return JAVA_STEP_END;
 	}
 	if ((caller->fp_at && !read_u64(sample, caller->fp_at, &fp)) ||
-	    !read_u64(sample, caller->pc_at ? caller->pc_at : caller->cfa - 8, &pc)) {
+	    !read_return_address(sample, caller, &pc)) {
 		stopped_by_page(sample);
 		return JAVA_STEP_END;
 	}
@@ -215,10 +246,25 @@ static __always_inline bool find_position(struct sample *sample, const struct ab
 	return saved == 0 || saved - code < MAX_BYTE_CODE;
 }
 
+/* The caller of a frame whose frame pointer points to the two saved words. */
+static __always_inline struct java_caller caller_by_fp(const struct sample *sample)
+{
+	return (struct java_caller){
+		.cfa = sample->registers.fp + 16,
+		.fp_at = sample->registers.fp,
+	};
+}
+
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/include/java_caller_x86.bpf.h"
+#else
+#include "bpf/include/java_caller_arm64.bpf.h"
+#endif
+
 /* The interpreter has not yet made a frame, or has removed it. */
 static __always_inline enum java_step step_without_frame(struct sample *sample)
 {
-	const struct java_caller caller = { .cfa = sample->registers.sp + 8 };
+	const struct java_caller caller = caller_without_frame(sample);
 
 	return skip_to_caller(sample, &caller);
 }
@@ -245,88 +291,6 @@ static __always_inline enum java_step step_interpreted(struct sample *sample,
 	    sender_sp - fp < MAX_INTERPRETED_BYTES)
 		caller.cfa = sender_sp;
 	return go_to_caller(sample, &caller);
-}
-
-/*
- * The innermost frame of a compiled method may not have been made yet, or may already be removed:
- * compares the code before and at the pc with what the compilers write there.
- */
-static __always_inline void find_innermost_caller(struct sample *sample, __u64 complete,
-						  struct java_caller *caller)
-{
-	__u64 pc = sample->registers.pc, sp = sample->registers.sp;
-	__u64 before = 0, code[2] = {};
-
-	(void)bpf_probe_read_user(&before, sizeof(before), (void *)(pc - 8));
-	(void)bpf_probe_read_user(code, sizeof(code), (void *)pc);
-	if (pc < complete) {
-		bool has_space = (before >> 32 & 0xffffff) == 0xec8348 || /* sub rsp, 8 bits */
-				 (before >> 8 & 0xffffff) == 0xec8148;    /* sub rsp, 32 bits */
-		bool saves_fp = (code[0] & 0xffffffff) == 0x246c8948 || /* mov [rsp+8 bits], rbp */
-				(code[0] & 0xffffffff) == 0x24ac8948;   /* 32 bits */
-		bool has_fp = before >> 56 == 0x55 ||                   /* push rbp */
-			      (before >> 32) == 0xec8b4855 ||           /* push rbp; mov rbp, rsp */
-			      (before >> 32) == 0xe5894855;
-
-		if (saves_fp) {
-			caller->fp_at = 0;
-		} else if (has_fp) {
-			caller->cfa = sp + 16;
-			caller->fp_at = sp;
-		} else if (!has_space) {
-			caller->cfa = sp + 8;
-			caller->fp_at = 0;
-		}
-		return;
-	}
-	if ((code[0] & 0xff) == 0x5d) { /* pop rbp */
-		caller->cfa = sp + 16;
-		caller->fp_at = sp;
-	} else if ((code[0] & 0xff) == 0xc3 ||         /* ret */
-		   (code[0] & 0xffffff) == 0xa73b49 || /* cmp rsp, [r15+...] */
-		   ((code[0] & 0xffff) == 0x870f && (code[0] >> 48 & 0xff) == 0xc3) || /* ja; ret */
-		   (code[0] & 0xffffffff) == 0xc3028541 || /* test eax, [r10]; ret */
-		   ((code[0] & 0xffff) == 0x0585 && (code[0] >> 48 & 0xff) == 0xc3) ||
-		   ((code[0] & 0xffffff) == 0x978b4d && code[0] >> 56 == 0x41 &&
-		    (code[1] & 0xffffff) == 0xc30285)) { /* mov r10, [r15+...]; test; ret */
-		caller->cfa = sp + 8;
-		caller->fp_at = 0;
-	}
-}
-
-/* Whether the word below @cfa is a return address in generated code. */
-static __always_inline bool returns_to_java(struct sample *sample, const struct abi_jvm *jvm,
-					    __u64 cfa)
-{
-	__u64 pc = 0;
-
-	return read_u64(sample, cfa - 8, &pc) && find_heap(jvm, pc);
-}
-
-/*
- * Stubs are written by hand. They have a frame of the blob's size, or a frame pointer; the
- * innermost one may have neither, or may just have pushed the frame pointer.
- */
-static __always_inline void find_caller_of_stub(struct sample *sample, const struct abi_jvm *jvm,
-						bool has_size, struct java_caller *caller)
-{
-	__u64 sp = sample->registers.sp, fp = sample->registers.fp;
-
-	if (!sample->pc_is_exact && has_size)
-		return;
-	if (sample->pc_is_exact) {
-		if (has_size && returns_to_java(sample, jvm, caller->cfa))
-			return;
-		if (returns_to_java(sample, jvm, sp + 8)) {
-			*caller = (struct java_caller){ .cfa = sp + 8 };
-			return;
-		}
-		if (returns_to_java(sample, jvm, sp + 16)) {
-			*caller = (struct java_caller){ .cfa = sp + 16, .fp_at = sp };
-			return;
-		}
-	}
-	*caller = (struct java_caller){ .cfa = fp + 16, .fp_at = fp };
 }
 
 /* sample->blob is the blob at @blob. */
@@ -362,9 +326,11 @@ static __always_inline enum java_step step_blob(struct sample *sample, const str
 			    is_compiled ? pc - code : 0))
 		return JAVA_STEP_END;
 	if (!is_compiled)
-		find_caller_of_stub(sample, jvm, words >= 2, &caller);
+		find_caller_of_stub(sample, jvm, blob, words >= 2, &caller);
 	else if (sample->pc_is_exact)
-		find_innermost_caller(sample, code + blob_frame_complete(sample, jvm), &caller);
+		find_innermost_caller(sample, code, blob_frame_complete(sample, jvm), &caller);
+	else if (!sp_is_known(sample))
+		caller = caller_by_fp(sample);
 	return go_to_caller(sample, &caller);
 }
 
@@ -386,10 +352,7 @@ __verified_alone int java_step(struct sample *sample)
 		return JAVA_STEP_NONE;
 	pc = sample->registers.pc;
 	if (pc == jvm->call_stub_return) {
-		const struct java_caller caller = {
-			.cfa = sample->registers.fp + 16,
-			.fp_at = sample->registers.fp,
-		};
+		const struct java_caller caller = caller_by_fp(sample);
 
 		return skip_to_caller(sample, &caller);
 	}

@@ -5,9 +5,14 @@
 
 /*
  * JDK 9 divided the code cache into several heaps, and added the class of the method to the frames
- * of the interpreter, above the address of the byte code.
+ * of the interpreter, above the address of the byte code. On arm64 also another word was added,
+ * which keeps the stack pointer aligned to 16 bytes.
  */
-#define BYTE_CODE_BELOW_FP      64
+#if defined(__aarch64__)
+#define BYTE_CODE_BELOW_FP 72
+#else
+#define BYTE_CODE_BELOW_FP 64
+#endif
 #define BYTE_CODE_BELOW_FP_JDK8 56
 
 /* From JDK 20 on, compressed numbers have no byte 0. */
