@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # quickstart.sh, which most users run first.
-#
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl setsid

@@ -13,8 +13,9 @@ need_workload swap_libraries
 start_server
 start_agent --on_cpu.frequency 397
 start_workload swap_libraries 60 "$workloads/libturn_a.so" "$workloads/libturn_b.so"
-wait_for_name "[l] work_of_a" swap_libraries "$(now_s)" $(($(now_s) + 60))
-wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))
+for name in "[l] work_of_a" "[l] work_of_b" below_a below_b; do
+	wait_for_name "$name" swap_libraries "$(now_s)" $(($(now_s) + 60))
+done
 
 next_second
 from=$second
