@@ -8,8 +8,10 @@
 need_root
 need_tools curl jq readelf
 
+readonly FREQUENCY=397
+
 start_server
-start_agent --on_cpu.frequency 397
+start_agent --on_cpu.frequency $FREQUENCY
 
 start_workload inlined 60
 pid=$workload_pid
@@ -32,9 +34,11 @@ wait_for_name step_a inlined "$from" "$to"
 
 fetch_profile "$work/after.json" inlined "$from" "$to" "$mine"
 expect_equal "total of the same time range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
-expect_near "share of step_a" "$(share_of "$work/after.json" step_a)" 70 5
-expect_near "share of step_b" "$(share_of "$work/after.json" step_b)" 20 4
-expect_near "share of step_c" "$(share_of "$work/after.json" step_c)" 10 3
+samples=$(($(total_of "$work/after.json") * FREQUENCY / 1000000))
+for step in step_a:70 step_b:20 step_c:10; do
+	expect_near "share of ${step%:*}" "$(share_of "$work/after.json" ${step%:*})" ${step#*:} \
+		"$(awk -v p=${step#*:} -v n=$samples 'BEGIN { printf "%.2f", 2 + 3.5 * sqrt(p * (100 - p) / n) }')"
+done
 expect_near "share of wrap_c" "$(share_of "$work/after.json" wrap_c)" "$(share_of "$work/after.json" step_c)" 0.5
 expect_equal "callees of wrap_c" "$(children_of "$work/after.json" wrap_c | tr '\n' ' ')" "step_c "
 expect_equal "callees of step_a" "$(children_of "$work/after.json" step_a | tr '\n' ' ')" "spin "

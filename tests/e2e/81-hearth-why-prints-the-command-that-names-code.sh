@@ -95,7 +95,8 @@ PATH=$HEARTH_BUILD/bin:$PATH bash -c "${printed%/path/to/*}$workloads/stripped.d
 
 has_no_row() { row stripped && [ "$(cat "$work/row")" = "{}" ]; }
 expect_within 30s has_no_row
-ask top stripped
-expect_equal "lines about missing names" "$(grep -c "has no names" "$work/out")" 0
+# The symbols of libc may arrive later than the debuginfo.
+all_has_names() { ask top stripped && ! grep -q "has no names" "$work/out"; }
+expect_within 60s all_has_names
 ask why stripped
 grep -q "no code without names" "$work/out" || fail "hearth why does not report that all code has names: $(cat "$work/out")"

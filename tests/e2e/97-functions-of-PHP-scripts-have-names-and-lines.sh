@@ -57,6 +57,7 @@ done
 expect_within 90s have_run
 next_second
 wait_for_coverage "$second"
+wait_for_native_name execute_ex php_shares
 : >"$files/end"
 for program in "${!pids[@]}"; do
 	expect_within 30s has_ended "${pids[$program]}"

@@ -64,6 +64,7 @@ done
 expect_within 90s have_run
 next_second
 wait_for_coverage "$second"
+wait_for_native_name rb_ary_sort rb_calls
 for program in "${!pids[@]}"; do
 	: >"$root$folder/end_$program"
 	expect_within 30s has_ended "${pids[$program]}"

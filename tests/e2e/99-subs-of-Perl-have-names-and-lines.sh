@@ -63,6 +63,7 @@ done
 expect_within 90s have_run
 next_second
 wait_for_coverage "$second"
+wait_for_native_name Perl_runops_standard pl_shares
 for program in "${!pids[@]}"; do
 	: >"$root$folder/end_$program"
 	expect_within 30s has_ended "${pids[$program]}"

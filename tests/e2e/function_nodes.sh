@@ -44,6 +44,13 @@ expect_callers() {
 	[ -s "$work/callers" ] || fail "no function $2"
 }
 
+# wait_for_native_name NAME SERVICE: waits until the server has the symbols of the runtime, which may arrive after the names of
+# functions in scripts. The process still runs, so that the agent can read them.
+wait_for_native_name() {
+	has_native_name() { labels_of <(query_profile "$2" "$from" "$(now_s)") | grep -E "^(\[l\] )?$1\$" >/dev/null; }
+	expect_within 60s has_native_name "$@"
+}
+
 # percent_cut FILE: percent of the time whose stacks are cut.
 percent_cut() {
 	local truncated

@@ -45,6 +45,7 @@ done
 expect_within 60s have_run
 next_second
 wait_for_coverage "$second"
+wait_for_native_name _PyEval_EvalFrameDefault py_shares
 for program in "${!pids[@]}"; do
 	end_process "${pids[$program]}"
 done
