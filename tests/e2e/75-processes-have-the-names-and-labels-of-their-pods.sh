@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Processes in cgroups as the kubelet makes them, with a folder of logs and a server that answers like a kubelet. First the
-# kubelet refuses: processes then have the names of their Pods from the folder. Processes that start once it answers have the
-# labels too.
+# kubelet refuses: processes then have the names of their Pods from the folder. Once it answers, processes have the labels too:
+# those that start then, and those that ran before, also in their earlier samples.
 # An answer that is no list of Pods changes nothing.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
@@ -73,6 +73,7 @@ start_server
 # The kubelet is asked again a second after it refused, and later after each further failure.
 start_agent --host.labels pod_cluster=prod --kubernetes.pods_folder "$work/pods" --kubernetes.token_file "$work/token" \
 	--kubernetes.pods_url "http://127.0.0.1:$(cat "$work/kubelet.port")/pods"
+started=$(now_s)
 in_group "$group_web" in_web
 in_group "$group_static" in_static
 
@@ -108,6 +109,19 @@ expect_within 30s has_labels labelled_web "k8s.label.app = 'web' AND \`k8s.label
 	pod = 'web-0' AND pod_node = 'node-7'"
 expect_within 30s has_labels labelled_static "k8s.label.tier = 'control-plane' AND pod_node = 'node-7'"
 expect_equal "the last request" "$(cat "$work/request")" "/pods Bearer second-token"
+
+# ---- a process that ran before the list was read has its labels in all samples
+# all_have SERVICE FILTER: all samples since the service started meet the filter.
+all_have() {
+	local to all part
+	to=$(($(now_s) - 2))
+	all=$(query_profile "$1" "$started" "$to" | jq '[.result[]? | select(.parent_node_id == "-1").total_value] | add // 0')
+	part=$(query_profile "$1" "$started" "$to" "$(jq -nc --arg filter "$2" '{ tag_filter: $filter }')" |
+		jq '[.result[]? | select(.parent_node_id == "-1").total_value] | add // 0')
+	[ "$all" -gt 0 ] && [ "$all" = "$part" ]
+}
+expect_within 60s all_have in_web "k8s.label.app = 'web' AND \`k8s.label.app.kubernetes.io/version\` = '1.2' AND pod = 'web-0'"
+expect_within 60s all_have in_static "k8s.label.tier = 'control-plane' AND pod_node = 'node-7'"
 
 # ---- one service of a Pod is one series for its label
 request GET "/v1/groups?group_by=pod&last=20s&filter=k8s.label.tier%3D%27control-plane%27"

@@ -227,6 +227,31 @@ static void find_slots_of_totals(const struct segment *segment, struct part_seri
 	}
 }
 
+/* Finds when each series has samples, and until when each row of PROCESS describes samples. */
+static int find_ranges(struct translation *translation, const struct view_part *part,
+		       struct part_series *series)
+{
+	const struct segment *segment = translation->segment;
+	const uint64_t *process = segment->column[SERIES_PROCESS];
+	const size_t count = segment->count[SEGMENT_SERIES];
+	uint64_t *ends = arena_alloc_array(translation->view->scratch,
+					   segment->count[SEGMENT_PROCESS], sizeof(*ends));
+
+	if (!ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		series[i] = (struct part_series){ .first_slot = UINT64_MAX };
+	if (!view_lacks_ranges(part, segment))
+		find_slots_of_totals(segment, series);
+	else
+		find_slots(segment, series, count);
+	for (size_t i = 0; i < count; i++)
+		if (series[i].first_slot != UINT64_MAX)
+			ends[process[i]] = MAX(ends[process[i]], series[i].last_slot + 1);
+	translation->process_ends = ends;
+	return 0;
+}
+
 static int translate_group(struct translation *translation, size_t row, size_t n, uint32_t event,
 			   struct part_series *series)
 {
@@ -238,7 +263,7 @@ static int translate_group(struct translation *translation, size_t row, size_t n
 	if (r == 0)
 		r = tuple_table_add_all(&translation->view->series, words[0], n, ids);
 	for (size_t i = 0; i < n && r == 0; i++)
-		series[i] = (struct part_series){ .id = ids[i], .first_slot = UINT64_MAX };
+		series[i].id = ids[i];
 	return r;
 }
 
@@ -250,6 +275,8 @@ static int translate_all_series(struct translation *translation, struct view_par
 	struct part_series *series = arena_alloc_array(view->arena, count, sizeof(*series));
 	int r = series ? 0 : -ENOMEM;
 
+	if (r == 0)
+		r = find_ranges(translation, part, series);
 	if (r == 0)
 		r = translate_labels(translation);
 	if (r == 0)
@@ -263,10 +290,6 @@ static int translate_all_series(struct translation *translation, struct view_par
 	}
 	if (r < 0)
 		return r;
-	if (!view_lacks_ranges(part, segment))
-		find_slots_of_totals(segment, series);
-	else
-		find_slots(segment, series, count);
 	part->series = series;
 	part->n_series = count;
 	return 0;

@@ -61,7 +61,7 @@ struct view_process {
 	uint32_t main_object;
 	uint64_t flags;
 	uint32_t paths, labels;
-	uint64_t end_slot;
+	uint64_t end_slot; /* of the samples that have this description */
 };
 
 /* Sums over the items of a list of paths: equal for lists of equal items in any order. */
@@ -121,6 +121,8 @@ struct translation {
 	struct segment_view *view;
 	const struct segment *segment;
 	uint64_t end_slot; /* of the part */
+	/* Of each row of PROCESS, the slot after its last sample; 0: it has none. */
+	const uint64_t *process_ends;
 	uint32_t *texts, *labels, *hosts, *objects, *paths, *processes;
 	uint32_t *frames, *nodes, *stacks;
 	uint32_t *climb; /* nodes of a stack that are not translated yet */

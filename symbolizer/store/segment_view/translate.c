@@ -295,7 +295,7 @@ static int read_process(struct translation *translation, uint64_t row, struct vi
 		.flags = column[PROCESS_FLAGS][row],
 		.paths = paths ? translation->paths[paths - 1] : 0,
 		.labels = labels ? translation->labels[labels - 1] : 0,
-		.end_slot = translation->end_slot,
+		.end_slot = translation->process_ends[row],
 	};
 	r = translate_host(translation, column[PROCESS_HOST][row], &process->host);
 	if (r == 0)
@@ -308,7 +308,11 @@ static int read_process(struct translation *translation, uint64_t row, struct vi
 	return r;
 }
 
-/* Adds processes that were read, or replaces those of older parts. */
+/*
+ * Adds processes that were read. A process whose description changed, for example because its Pod
+ * was found later, has several rows, also in one part. The latest samples have the newest
+ * description, which replaces the others.
+ */
 static int add_processes(struct segment_view *view, const struct view_process *processes, size_t n,
 			 uint32_t *ret_ids)
 {

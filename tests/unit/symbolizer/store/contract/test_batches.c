@@ -328,6 +328,53 @@ static void paths_and_labels_are_updated_in_place(void **state)
 	assert_string_equal(path, "/opt/server");
 }
 
+/* Writes a batch after the earlier ones that gives process 1 this label. */
+static void write_label(struct contract *contract, uint64_t sequence, const char *value)
+{
+	struct batch_builder *builder =
+		batch_at(sequence, NOON + (sequence - 1) * 10 * NSEC_PER_SEC, sequence == 1);
+
+	if (sequence > 1) {
+		batch_builder_process(builder, 1, 4711, 99, "server", 1);
+		batch_builder_label(builder, "service", value);
+	}
+	assert_int_equal(contract_write(contract, builder), STORE_STORED);
+}
+
+/* Asserts that one series has all samples of the range, and its process this label only. */
+static void assert_label(struct contract *contract, uint64_t to_slot, const char *value)
+{
+	const struct store_series_query query = { .to_slot = to_slot };
+	scoped(store_view_closep) struct store_view *view = open_view(contract->store, "default");
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_series *series;
+	size_t count;
+
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(store_find_series(view, &query, arena, &series, &count));
+	assert_int_equal(count, 1);
+	assert_int_equal(series->first_slot, (NOON - 4 * NSEC_PER_SEC) / SLOT_NS);
+	assert_int_equal(series->process->n_labels, 1);
+	assert_string_equal(series->process->labels[0].value, value);
+}
+
+static void labels_learned_later_are_also_those_of_earlier_samples(void **state)
+{
+	/* "shop" is the label that the first batch defines. */
+	static const char *const values[] = { "shop", "store", "shop", "a" };
+	struct contract *contract = *state;
+
+	for (uint64_t i = 0; i < ARRAY_SIZE(values); i++) {
+		write_label(contract, i + 1, values[i]);
+		assert_label(contract, 0, values[i]);
+	}
+	/* The next batch may be stored apart from the earlier ones. */
+	contract_reopen(contract);
+	assert_label(contract, 0, "a");
+	write_label(contract, ARRAY_SIZE(values) + 1, "shop");
+	assert_label(contract, 0, "shop");
+}
+
 static void hosts_are_listed_with_their_latest_state(void **state)
 {
 	struct contract *contract = *state;
@@ -471,6 +518,7 @@ int main(void)
 		on_each_engine(a_batch_over_midnight_is_stored_in_both_days),
 		on_each_engine(samples_from_before_an_exec_keep_their_name),
 		on_each_engine(paths_and_labels_are_updated_in_place),
+		on_each_engine(labels_learned_later_are_also_those_of_earlier_samples),
 		on_each_engine(hosts_are_listed_with_their_latest_state),
 		on_each_engine(tenants_do_not_see_each_other),
 		on_each_engine(a_second_server_cannot_open_the_folder),
