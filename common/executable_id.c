@@ -8,8 +8,9 @@
 /* A shorter GNU build-ID is a defect of the file, and would collide easily. */
 #define GNU_MIN_BYTES 4
 
-#define GO_PREFIX   "go-"
-#define TEXT_PREFIX "text-"
+#define GO_PREFIX      "go-"
+#define TEXT_PREFIX    "text-"
+#define HTLHASH_PREFIX "htlhash-"
 
 static const char *kind_prefix(unsigned int kind)
 {
@@ -20,6 +21,8 @@ static const char *kind_prefix(unsigned int kind)
 		return GO_PREFIX;
 	case EXECUTABLE_ID_TEXT:
 		return TEXT_PREFIX;
+	case EXECUTABLE_ID_HTLHASH:
+		return HTLHASH_PREFIX;
 	default:
 		return NULL;
 	}
@@ -32,6 +35,8 @@ int executable_id_set(struct executable_id *id, unsigned int kind, const void *b
 	if (!kind_prefix(kind) || size == 0 || size > EXECUTABLE_ID_MAX_BYTES)
 		return -EINVAL;
 	if (kind == EXECUTABLE_ID_GNU && size < GNU_MIN_BYTES)
+		return -EINVAL;
+	if (kind == EXECUTABLE_ID_HTLHASH && size != EXECUTABLE_ID_HTLHASH_BYTES)
 		return -EINVAL;
 
 	new_id.kind = (uint8_t)kind;
@@ -71,6 +76,8 @@ int executable_id_parse(const char *text, struct executable_id *ret_id)
 		kind = EXECUTABLE_ID_GO;
 	else if (strncmp(text, TEXT_PREFIX, strlen(TEXT_PREFIX)) == 0)
 		kind = EXECUTABLE_ID_TEXT;
+	else if (strncmp(text, HTLHASH_PREFIX, strlen(HTLHASH_PREFIX)) == 0)
+		kind = EXECUTABLE_ID_HTLHASH;
 	text += strlen(kind_prefix(kind));
 
 	size = hex_decode(text, strlen(text), bytes, sizeof(bytes));

@@ -7,6 +7,11 @@
  *   GNU    the bytes of the NT_GNU_BUILD_ID note                     hex, such as "4a5a9b0a..."
  *   GO     the bytes of the Go build ID (".note.go.buildid")         "go-" + hex
  *   TEXT   XXH3-128 over the .text section's bytes (survives strip)  "text-" + hex
+ *   HTLHASH  of the bytes at both ends of the file and its length    "htlhash-" + hex
+ *
+ * HTLHASH is the ID by which OpenTelemetry's eBPF profiler names files: the first half of the
+ * SHA-256 over the first 4096 bytes, the last 4096 bytes and the length of the file (8 bytes, big-
+ * endian). It is an alias: uploads of files have one of the others.
  *
  * The kernel, its modules and the vDSO have GNU build-IDs.
  */
@@ -18,7 +23,11 @@ enum executable_id_kind {
 	EXECUTABLE_ID_GNU = 1,
 	EXECUTABLE_ID_GO = 2,
 	EXECUTABLE_ID_TEXT = 3,
+	EXECUTABLE_ID_HTLHASH = 4,
+	EXECUTABLE_ID_KIND_END,
 };
+
+#define EXECUTABLE_ID_HTLHASH_BYTES 16
 
 /* Go build IDs have 83 bytes; GNU ones are 8 to 32 in practice. */
 #define EXECUTABLE_ID_MAX_BYTES 96
@@ -31,7 +40,7 @@ struct executable_id {
 	uint8_t bytes[EXECUTABLE_ID_MAX_BYTES];
 };
 
-/* 0, or -EINVAL: unknown kind, no bytes, fewer than 4 (GNU), or too many. */
+/* 0, or -EINVAL: unknown kind, no bytes, fewer than 4 (GNU), not 16 (HTLHASH), or too many. */
 int executable_id_set(struct executable_id *id, unsigned int kind, const void *bytes, size_t size);
 
 bool executable_id_equal(const struct executable_id *a, const struct executable_id *b);

@@ -6,7 +6,8 @@
  *
  * Format 1 had one table for files and content, and no sources, executables and upstream servers.
  * Its chunks are kept, since content gets the IDs of the files. Format 2 had no number for tables
- * within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
+ * within executables (DEBUGINFO_EMBEDDED), and no split DWARF. Format 3 had no aliases: a file gets
+ * its alias when it is uploaded again.
  */
 
 #include "symbolizer/debuginfo/debuginfo_db.h"
@@ -16,7 +17,7 @@
 #include "symbolizer/sqlite/sqlite_schema.h"
 
 /* Format of the file (SQLite's user_version). */
-#define FORMAT 3
+#define FORMAT 4
 
 static const char new_tables[] =
 	"CREATE TABLE content(id INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER NOT NULL,"
@@ -37,6 +38,10 @@ static const char new_indexes[] =
 	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;";
 
 static const char format_2_to_3[] = "UPDATE file SET richness = richness + 1 WHERE richness > 0;";
+
+static const char format_3_to_4[] =
+	"CREATE TABLE alias(htlhash BLOB PRIMARY KEY, kind INTEGER NOT NULL,"
+	" identity BLOB NOT NULL, origin INTEGER NOT NULL) WITHOUT ROWID;";
 
 static const char format_0_to_2[] =
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
@@ -85,7 +90,9 @@ static int make_tables(struct sqlite_db *db, int found, const void *arg)
 		r = sqlite_db_run(db, found == 0 ? format_0_to_2 : format_1_to_2);
 	if (r == 0 && found < 2)
 		r = sqlite_db_run(db, new_indexes);
-	return r < 0 ? r : sqlite_db_run(db, format_2_to_3);
+	if (r == 0 && found < 3)
+		r = sqlite_db_run(db, format_2_to_3);
+	return r < 0 ? r : sqlite_db_run(db, format_3_to_4);
 }
 
 static const struct sqlite_schema schema = {
@@ -164,8 +171,8 @@ int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 	return 0;
 }
 
-int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
-		      struct stored_file *ret_file)
+static int find_best(struct sqlite_db *db, const struct debuginfo_key *key,
+		     struct stored_file *ret_file)
 {
 	static const enum debuginfo_statement of_kind[] = {
 		[DEBUGINFO_KIND_NAMES] = SQL_FILE_FOR_NAMES,
@@ -186,6 +193,40 @@ int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		return r;
 	r = debuginfo_db_row(row, ret_file);
 	return r < 0 ? r : 1;
+}
+
+int debuginfo_db_alias(struct sqlite_db *db, const struct executable_id *htlhash,
+		       struct executable_id *ret_id, enum debuginfo_origin *ret_origin)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	struct bytes_view identity;
+	int r;
+
+	if (htlhash->kind != EXECUTABLE_ID_HTLHASH)
+		return 0;
+	r = sqlite_query(db, SQL_ALIAS_READ, &row, SQL_BLOB(htlhash->bytes, htlhash->size));
+	if (r <= 0)
+		return r;
+	identity = sqlite_blob(row, 1);
+	if (executable_id_set(ret_id, (unsigned int)sqlite3_column_int(row, 0), identity.data,
+			      identity.size) < 0)
+		return -EIO;
+	*ret_origin = (enum debuginfo_origin)sqlite3_column_int(row, 2);
+	return 1;
+}
+
+int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
+		      struct stored_file *ret_file)
+{
+	struct debuginfo_key aliased = *key;
+	enum debuginfo_origin origin;
+	int r = find_best(db, key, ret_file);
+
+	if (r == 0)
+		r = debuginfo_db_alias(db, &key->id, &aliased.id, &origin);
+	else
+		return r;
+	return r <= 0 ? r : find_best(db, &aliased, ret_file);
 }
 
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The database debuginfo.db (format 3) and the state of the store, for the files of this folder.
+ * The database debuginfo.db (format 4) and the state of the store, for the files of this folder.
  *
  *   file      the files of an identity: ELF files (path ""), split DWARF, source files
  *   content   the bytes of files; files with equal bytes share a row. `complete` is set after all
@@ -10,6 +10,7 @@
  *   chunk     its ID is content << 24 | number
  *   session   unfinished uploads in pieces
  *   miss      the negative cache of upstream servers
+ *   alias     the identity under which a file was uploaded, by the file's htlhash (executable_id.h)
  *   total     stored_bytes of all complete content, updated with it
  */
 
@@ -125,6 +126,9 @@ enum file_role {
 		    " not_before_ns) VALUES(?, ?, ?, ?, ?, ?)")                                    \
 	X(MISS_CLEAR, "DELETE FROM miss WHERE kind = ? AND identity = ?")                          \
 	X(MISS_OLD, "DELETE FROM miss WHERE not_before_ns < ?")                                    \
+	X(ALIAS_READ, "SELECT kind, identity, origin FROM alias WHERE htlhash = ?")                \
+	X(ALIAS_PUT, "INSERT OR REPLACE INTO alias(htlhash, kind, identity, origin)"              \
+		     " VALUES(?, ?, ?, ?)")                                                        \
 	X(GENERATION, "SELECT value FROM generation")                                              \
 	X(GENERATION_RAISE, "UPDATE generation SET value = value + 1")
 /* clang-format on */
@@ -190,7 +194,12 @@ struct stored_file {
 
 int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file);
 
-/* Returns 1 if found, 0 if there is none. */
+/* Returns 1 with the identity of which @htlhash is an alias, and the origin of the file; 0: there
+ * is none, or @htlhash is of another kind. */
+int debuginfo_db_alias(struct sqlite_db *db, const struct executable_id *htlhash,
+		       struct executable_id *ret_id, enum debuginfo_origin *ret_origin);
+
+/* Returns 1 if found, 0 if there is none. Files of an htlhash are also those of its identity. */
 int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		      struct stored_file *ret_file);
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file);

@@ -90,5 +90,15 @@ int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
 		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count)
 {
-	return list(store, id, arena, ret_entries, ret_count);
+	enum debuginfo_origin origin;
+	struct executable_id aliased;
+	int r;
+
+	r = list(store, id, arena, ret_entries, ret_count);
+	if (r < 0 || *ret_count > 0)
+		return r;
+	(void)pthread_mutex_lock(&store->read_lock);
+	r = debuginfo_db_alias(store->reader, id, &aliased, &origin);
+	(void)pthread_mutex_unlock(&store->read_lock);
+	return r <= 0 ? r : list(store, &aliased, arena, ret_entries, ret_count);
 }

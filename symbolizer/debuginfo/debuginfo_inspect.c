@@ -13,7 +13,7 @@
 #include "common/elf/build_id.h"
 #include "common/elf/richness.h"
 #include "common/file.h"
-#include "symbolizer/debuginfo/debuginfo_error.h"
+#include "symbolizer/debuginfo/debuginfo_private.h"
 
 #define TEXT_PIECE_BYTES ((size_t)(256 * KIB))
 
@@ -120,6 +120,12 @@ static int check_identity(const struct inspection *in)
 
 	if (in->id->kind == EXECUTABLE_ID_TEXT)
 		return check_text_identity(in);
+	if (in->id->kind == EXECUTABLE_ID_HTLHASH) {
+		r = debuginfo_htlhash_of_fd(in->elf->fd, in->elf->file_size, &found);
+		if (r < 0)
+			return r;
+		return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
+	}
 	if (in->id->kind == EXECUTABLE_ID_GO)
 		r = go_identity(in, &found);
 	if (r <= 0 || !executable_id_equal(&found, in->id))

@@ -6,7 +6,7 @@
  *
  * Calls go in one direction only:
  *
- *   debuginfo_store (open) -> session, upload -> publish -> content, quota, rank, requests
+ *   debuginfo_store (open) -> session, upload -> publish -> content, quota, rank, requests, alias
  *   open, check -> view -> quota -> change -> connections -> db;
  *   requests -> find, negative_cache -> db
  */
@@ -158,6 +158,14 @@ int debuginfo_content_publish(struct debuginfo_store *store, struct new_content 
 
 /* Removes the content after a failure. If that fails too, the next opening removes it. */
 void debuginfo_content_forget(struct debuginfo_store *store, struct new_content *content);
+
+/* ---- debuginfo_alias.c ----------------------------------------------------------------------- */
+
+int debuginfo_htlhash_of_fd(int fd, uint64_t size, struct executable_id *ret_id);
+
+/* Records that the file @fd, of @size bytes, was uploaded as @id. Logs a failure. */
+void debuginfo_add_alias(struct debuginfo_store *store, const struct executable_id *id,
+			 enum debuginfo_origin origin, int fd, uint64_t size);
 
 /* ---- debuginfo_requests.c ------------------------------------------------------------------- */
 

@@ -286,6 +286,9 @@ static int check_and_store(struct debuginfo_store *store, struct publication *pu
 		*ret_entry = pub->entry;
 	else if (r == 0)
 		*ret_entry = rivals.entries[0];
+	if (r >= 0 && !pub->entry.is_source && !pub->entry.is_split)
+		debuginfo_add_alias(store, &pub->arrival->id, pub->arrival->origin,
+				    pub->arrival->fd, pub->arrival->size);
 	return r;
 }
 

@@ -19,6 +19,9 @@
  * can write, since its build-ID may be forged. A file is kept while it is the best of some kind, or
  * richer than the file of a better origin; otherwise it is removed when a better one is stored. An
  * upload by an agent therefore never replaces one by a pipeline. Thread-safe.
+ *
+ * An identity of the kind HTLHASH also finds the files of the identity under which a file with this
+ * hash was uploaded.
  */
 
 #include "common/arena.h"

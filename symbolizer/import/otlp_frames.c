@@ -114,25 +114,38 @@ static int kinds_of(struct otlp_frames *frames, const struct otlp_location *loca
 	return r;
 }
 
+/* Attributes of a mapping that identify its file, the best first. The last is the name that htlhash
+ * had before. */
+static const struct identity_key {
+	const char *key;
+	struct executable_id (*parse)(const char *text);
+} identity_keys[] = {
+	{ "process.executable.build_id.gnu", build_id_of_text },
+	{ "process.executable.build_id.go", build_id_of_text },
+	{ "process.executable.build_id.htlhash", htlhash_of_text },
+	{ "process.executable.build_id.profiling", htlhash_of_text },
+};
+
 static int build_id_of(struct otlp_frames *frames, const Otlp__Mapping *mapping,
 		       struct executable_id *ret_id)
 {
-	static const char *const keys[] = { "process.executable.build_id.gnu",
-					    "process.executable.build_id.go" };
 	const struct otlp_indices attributes = { mapping->attribute_indices,
 						 mapping->n_attribute_indices };
 	struct executable_id id = {};
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys) && r == 0 && id.kind == EXECUTABLE_ID_NONE; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(identity_keys) && id.kind == EXECUTABLE_ID_NONE; i++) {
 		const char *text;
 
-		r = find_attribute(frames, &attributes, keys[i], "mapping_table", &text);
-		if (r == 0 && text)
-			id = build_id_of_text(text);
+		r = find_attribute(frames, &attributes, identity_keys[i].key, "mapping_table",
+				   &text);
+		if (r < 0)
+			return r;
+		if (text)
+			id = identity_keys[i].parse(text);
 	}
 	*ret_id = id;
-	return r;
+	return 0;
 }
 
 static int executable_of(struct otlp_frames *frames, const Otlp__Mapping *mapping,

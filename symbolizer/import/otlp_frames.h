@@ -7,7 +7,7 @@
  * A location whose lines name functions becomes a frame for each line. The attribute
  * "profile.frame.type" of the location determines the kind. Other locations become frames of an
  * address in the executable of their mapping, which its attributes
- * "process.executable.build_id.gnu" and ".go" identify.
+ * "process.executable.build_id.gnu", ".go" or ".htlhash" identify.
  *
  * OTLP's mappings have addresses of a process, but those of OpenTelemetry's eBPF profiler have
  * addresses of the ELF file. Files are linked at low addresses, but 64-bit systems load libraries

@@ -7,7 +7,7 @@
 #
 # This test runs beside others: it starts no agent and does not depend on the clock.
 . "$(dirname "$0")/lib.sh"
-need_tools curl go jq python3 sha256sum
+need_tools curl go jq nm python3 readelf sha256sum
 
 corpus=$e2e_root/tests/fuzz/corpus
 until=$(now_s)
@@ -17,7 +17,7 @@ range="since=$((from - 1))&until=$((until + 1))"
 tokens=$work/tokens.yaml
 token_of() { printf 'hearth_test_%s' "$1"; }
 printf 'tokens:\n' >"$tokens"
-for scope in ingest read; do
+for scope in ingest read upload; do
 	printf '  - name: %s\n    sha256: %s\n    scopes: [%s]\n' $scope "$(token_of $scope | sha256sum | cut -d' ' -f1)" $scope >>"$tokens"
 done
 start_server --tokens "$tokens"
@@ -144,6 +144,40 @@ done
 check file
 check zips
 
+say "a file that only its htlhash identifies"
+need_workload stripped
+address=$(nm "$workloads/stripped.debug" | awk '$3 == "work_a" { print $1 }')
+htlhash=$(python3 - "$workloads/stripped" <<'PYTHON'
+import hashlib, sys
+
+data = open(sys.argv[1], "rb").read()
+print(hashlib.sha256(data[:4096] + data[-4096:] + len(data).to_bytes(8, "big")).hexdigest()[:32])
+PYTHON
+)
+jq -n --arg hash "$htlhash" --argjson address "$((16#$address + 4))" --arg time "$((from * 1000000000))" '
+	{ resourceProfiles: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "by-hash" } }] },
+	    scopeProfiles: [{ profiles: [{ sampleType: { typeStrindex: 1, unitStrindex: 2 }, timeUnixNano: $time, durationNano: "1000000000",
+	      samples: [{ stackIndex: 1, values: ["40000000"] }] }] }] }],
+	  dictionary: { stringTable: ["", "cpu", "nanoseconds", "/srv/stripped", "process.executable.build_id.htlhash", "profile.frame.type"],
+	    mappingTable: [{}, { memoryLimit: "1048576", filenameStrindex: 3, attributeIndices: [1] }],
+	    locationTable: [{}, { mappingIndex: 1, address: "\($address)", attributeIndices: [2] }],
+	    functionTable: [{}], linkTable: [{}], stackTable: [{}, { locationIndices: [1] }],
+	    attributeTable: [{}, { keyStrindex: 4, value: { stringValue: $hash } }, { keyStrindex: 5, value: { stringValue: "native" } }] } }' \
+	>"$work/hash.json"
+send "a frame with an htlhash" "${json[@]}" --data-binary "@$work/hash.json"
+# Only the program that ran has this hash. The names are in the debug file that is uploaded for its build ID.
+expect_equal "value without a name" "$(total by-hash on-cpu) $(folded by-hash on-cpu)" "40000 [stripped] 40000000"
+build_id=$(readelf -n "$workloads/stripped" 2>/dev/null | sed -n 's/.*Build ID: //p')
+for file in stripped stripped.debug; do
+	expect_equal "upload of $file" "$(curl -sS -m 30 -o "$work/answer" -w '%{http_code}' -H "Authorization: Bearer $(token_of upload)" \
+		-T "$workloads/$file" "$server_url/v1/debuginfo/$build_id")" 200
+done
+is_named() { [ "$(folded by-hash on-cpu)" = "work_a 40000000" ]; }
+expect_within 30s is_named
+expect_equal "files of the htlhash" \
+	"$(curl -sS -m 10 "${read[@]}" "$server_url/v1/debuginfo/htlhash-$htlhash" | jq -r '[.build_id, .has] | join(" ")')" \
+	"$build_id dwarf"
+
 say "partial success"
 jq '.resourceProfiles[0].scopeProfiles[0].profiles[1].samples[0].stackIndex = 999 | .resourceProfiles |= .[0:1]' "$work/body.json" |
 	sed 's/go-json/go-part/' >"$work/part.json"
@@ -175,4 +209,4 @@ for suffix in file gzip json v105 v107 v109 v111 zips; do
 	names+=("app-$suffix" "go-$suffix")
 done
 expect_equal "services" "$(curl -sS -m 10 "${read[@]}" "$server_url/v1/services?last=1h" | jq -r '[.services[].name] | unique | join(" ")')" \
-	"$(printf '%s\n' "${names[@]}" go-part | sort | tr '\n' ' ' | sed 's/ $//')"
+	"$(printf '%s\n' "${names[@]}" by-hash go-part | sort | tr '\n' ' ' | sed 's/ $//')"

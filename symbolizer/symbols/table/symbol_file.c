@@ -118,7 +118,7 @@ static int check_header(const struct symbol_header *header, uint64_t size)
 		return -ESTALE;
 	if (header->zero != 0 || header->total_bytes != size || symbol_layout_bytes(header) != size)
 		return -EBADMSG;
-	if (header->page_shift > 31 || header->id.kind > EXECUTABLE_ID_TEXT ||
+	if (header->page_shift > 31 || header->id.kind >= EXECUTABLE_ID_KIND_END ||
 	    header->id.size > sizeof(header->id.bytes))
 		return -EBADMSG;
 	return 0;

@@ -12,6 +12,8 @@ static void text_forms_are_parsed_to_the_same_ids(void **state)
 		{ EXECUTABLE_ID_GNU, "\xde\xad\xbe\xef", "deadbeef" },
 		{ EXECUTABLE_ID_GO, "ab/c", "go-61622f63" },
 		{ EXECUTABLE_ID_TEXT, "\x01\x02", "text-0102" },
+		{ EXECUTABLE_ID_HTLHASH, "0123456789abcdef",
+		  "htlhash-30313233343536373839616263646566" },
 	};
 
 	(void)state;
@@ -54,7 +56,9 @@ static void bad_ids_are_refused_and_change_nothing(void **state)
 		{ EXECUTABLE_ID_GNU, 3 },
 		{ EXECUTABLE_ID_GO, 0 },
 		{ EXECUTABLE_ID_GNU, EXECUTABLE_ID_MAX_BYTES + 1 },
-		{ 4, 20 },
+		{ EXECUTABLE_ID_HTLHASH, 15 },
+		{ EXECUTABLE_ID_HTLHASH, 20 },
+		{ EXECUTABLE_ID_KIND_END, 20 },
 		{ UINT32_MAX, 20 },
 		/* EXECUTABLE_ID_GNU, if only the low 8 bits were checked. */
 		{ 256 + EXECUTABLE_ID_GNU, 20 },
@@ -84,6 +88,8 @@ static void other_texts_than_ids_are_refused(void **state)
 		"go-deadbeefx",
 		"GO-616263",
 		"text-go-12",
+		"htlhash-",
+		"htlhash-303132333435363738396162636465",
 		"-deadbeef",
 		"deadbeef\n",
 		"0xdeadbeef",

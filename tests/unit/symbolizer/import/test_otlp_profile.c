@@ -193,6 +193,50 @@ static void a_negative_value_with_timestamps_is_refused(void **state)
 	assert_non_null(strstr(imported.result.reason, "samples[0].values: -1"));
 }
 
+static void a_mapping_without_a_build_id_is_identified_by_its_htlhash(void **state)
+{
+	static char gnu[] = "process.executable.build_id.gnu",
+		    hash[] = "process.executable.build_id.htlhash",
+		    old[] = "process.executable.build_id.profiling", id[] = "0102030405",
+		    digits[] = "600DCAFE4A110000F2BF38C493F5FB92",
+		    zeros[] = "00000000000000000000000000000000";
+	static const struct {
+		char *key, *value, *second_key, *second_value;
+		const char *text;
+	} cases[] = {
+		{ hash, digits, NULL, NULL, "htlhash-600dcafe4a110000f2bf38c493f5fb92" },
+		{ old, digits, NULL, NULL, "htlhash-600dcafe4a110000f2bf38c493f5fb92" },
+		/* a build ID is better, whichever is first */
+		{ hash, digits, gnu, id, "0102030405" },
+		{ gnu, id, hash, digits, "0102030405" },
+		/* no hash */
+		{ hash, id, NULL, NULL, "" },
+		{ hash, zeros, NULL, NULL, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(imported_release) struct imported imported = {};
+		int32_t attributes[] = { ATTRIBUTE_BUILD_ID, ATTRIBUTE_USER };
+		char text[EXECUTABLE_ID_TEXT_SIZE];
+		struct small_request small;
+
+		make_small(&small);
+		small.location[1].n_lines = 0;
+		small.strings[TEXT_BUILD_ID_KEY] = cases[i].key;
+		small.strings[TEXT_BUILD_ID] = cases[i].value;
+		if (cases[i].second_key) {
+			small.strings[TEXT_USER] = cases[i].second_key;
+			small.strings[TEXT_WORK] = cases[i].second_value;
+		}
+		small.mapping[1].attribute_indices = attributes;
+		small.mapping[1].n_attribute_indices = ARRAY_SIZE(attributes);
+		assert_ok(read_small(&small, &imported));
+		executable_id_format(&imported.batches->executables[0].id, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 /* A mapping with many attributes would be searched for each of its locations. */
 static void only_the_first_attributes_of_a_mapping_are_read(void **state)
 {
@@ -342,6 +386,7 @@ int main(void)
 		cmocka_unit_test(each_index_is_checked),
 		cmocka_unit_test(a_negative_value_is_refused),
 		cmocka_unit_test(a_negative_value_with_timestamps_is_refused),
+		cmocka_unit_test(a_mapping_without_a_build_id_is_identified_by_its_htlhash),
 		cmocka_unit_test(only_the_first_attributes_of_a_mapping_are_read),
 		cmocka_unit_test(locations_without_frames_are_bounded),
 		cmocka_unit_test(a_wrong_profile_is_rejected_and_the_others_are_stored),
