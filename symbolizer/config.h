@@ -17,8 +17,9 @@ struct symbolizer_config {
 	char *clickhouse_cluster; /* "": one server */
 	char *clickhouse_database;
 	char *clickhouse_user;
-	char *clickhouse_password_file; /* "": no password */
-	char *tokens;                   /* path of the tokens file; "": no tokens */
+	char *clickhouse_password_file;    /* "": no password */
+	uint64_t clickhouse_in_process_ns; /* retention; 0: no such table */
+	char *tokens;                      /* path of the tokens file; "": no tokens */
 	bool insecure;
 	uint64_t retention_ns, hourly_retention_ns;
 	uint64_t retention_bytes; /* 0: no limit */

@@ -77,28 +77,41 @@ static int read_password(const char *path, struct bytes *password, char *ret_mes
 	return 0;
 }
 
+/* *ret_server borrows from @config and @password. */
+static int configure_server(const struct symbolizer_config *config, struct bytes *password,
+			    struct clickhouse_options *ret_server,
+			    char ret_message[OPEN_STORE_MESSAGE_SIZE])
+{
+	*ret_server = (struct clickhouse_options){
+		.url = config->clickhouse_url,
+		.database = config->clickhouse_database,
+		.user = config->clickhouse_user,
+		.cluster = *config->clickhouse_cluster ? config->clickhouse_cluster : NULL,
+	};
+	if (*config->clickhouse_password_file) {
+		int r = read_password(config->clickhouse_password_file, password, ret_message);
+
+		if (r < 0)
+			return r;
+		ret_server->password = (const char *)password->data;
+	}
+	return 0;
+}
+
 static int open_clickhouse(const struct symbolizer_config *config, const struct clock *clock,
 			   struct store **ret_store, char *ret_message)
 {
 	scoped(bytes_release) struct bytes password = BYTES_INIT(MAX_PASSWORD_BYTES);
 	struct clickhouse_store_options options = {
-		.server = { .url = config->clickhouse_url,
-			    .database = config->clickhouse_database,
-			    .user = config->clickhouse_user,
-			    .cluster = *config->clickhouse_cluster ? config->clickhouse_cluster
-								   : NULL },
 		.folder = config->data,
 		.clock = clock,
+		.has_in_process = config->clickhouse_in_process_ns > 0,
 	};
 	char reason[CLICKHOUSE_STORE_MESSAGE_SIZE];
-	int r;
+	int r = configure_server(config, &password, &options.server, ret_message);
 
-	if (*config->clickhouse_password_file) {
-		r = read_password(config->clickhouse_password_file, &password, ret_message);
-		if (r < 0)
-			return r;
-		options.server.password = (const char *)password.data;
-	}
+	if (r < 0)
+		return r;
 	r = clickhouse_store_open(&options, ret_store, reason);
 	if (r < 0)
 		(void)snprintf(ret_message, OPEN_STORE_MESSAGE_SIZE,
@@ -108,10 +121,30 @@ static int open_clickhouse(const struct symbolizer_config *config, const struct 
 	return r;
 }
 
+static bool uses_clickhouse(const struct symbolizer_config *config)
+{
+	return strcmp(config->store, "clickhouse") == 0;
+}
+
+int open_in_process(const struct symbolizer_config *config, struct in_process_options *options,
+		    struct in_process **ret_in_process, char ret_message[OPEN_STORE_MESSAGE_SIZE])
+{
+	scoped(bytes_release) struct bytes password = BYTES_INIT(MAX_PASSWORD_BYTES);
+	int r;
+
+	if (!uses_clickhouse(config) || config->clickhouse_in_process_ns == 0)
+		return 0;
+	r = configure_server(config, &password, &options->server, ret_message);
+	if (r < 0)
+		return r;
+	options->retention_ns = config->clickhouse_in_process_ns;
+	return in_process_start(options, ret_in_process);
+}
+
 int open_store(const struct symbolizer_config *config, const struct clock *clock,
 	       struct store **ret_store, char ret_message[OPEN_STORE_MESSAGE_SIZE])
 {
-	if (strcmp(config->store, "clickhouse") == 0)
+	if (uses_clickhouse(config))
 		return open_clickhouse(config, clock, ret_store, ret_message);
 	return uses_segments(config) ? open_segments(config, clock, ret_store)
 				     : open_days(config, clock, ret_store);

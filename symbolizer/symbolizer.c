@@ -30,6 +30,7 @@ struct symbolizer {
 	struct debuginfo_store *debuginfo;
 	struct debuginfo_upstream *upstream; /* NULL: not configured */
 	struct resolver *resolver;
+	struct in_process *in_process; /* NULL: not configured */
 	struct ingest *ingest;
 	struct auth *auth;
 	struct token_watch token_watch; /* used by the reloading thread only */
@@ -151,6 +152,27 @@ static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_con
 		return memory_failed("the metrics", r, ret_message);
 	r = auth_new(&symbolizer->auth);
 	return r < 0 ? memory_failed("the check of tokens", r, ret_message) : 0;
+}
+
+static int fill_in_process(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+			   char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	struct in_process_options options = {
+		.store = symbolizer->store,
+		.resolver = symbolizer->resolver,
+		.debuginfo = symbolizer->debuginfo,
+		.clock = symbolizer->clock,
+		.memory = &symbolizer->query_memory,
+	};
+	char reason[OPEN_STORE_MESSAGE_SIZE] = "";
+	int r = open_in_process(config, &options, &symbolizer->in_process, reason);
+
+	if (r < 0 && reason[0])
+		(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "%.*s",
+			       SYMBOLIZER_MESSAGE_SIZE - 1, reason);
+	else if (r < 0)
+		(void)memory_failed("the table profile.in_process", r, ret_message);
+	return r;
 }
 
 static uint64_t percent_of(uint64_t bytes, uint64_t percent)
@@ -330,6 +352,9 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 		return r;
 	share_memory(symbolizer, config);
 	fill_context(symbolizer, config);
+	r = fill_in_process(symbolizer, config, ret_message);
+	if (r < 0)
+		return r;
 	r = api_start_readings(&symbolizer->api);
 	if (r < 0)
 		return memory_failed("the threads that look at the disk", r, ret_message);
@@ -353,6 +378,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 	token_watch_release(&symbolizer->token_watch);
 	(void)route_metrics_free(symbolizer->route_metrics);
 	(void)ingest_free(symbolizer->ingest);
+	(void)in_process_free(symbolizer->in_process);
 	(void)resolver_free(symbolizer->resolver);
 	(void)debuginfo_upstream_free(symbolizer->upstream);
 	(void)debuginfo_store_free(symbolizer->debuginfo);

@@ -301,7 +301,7 @@ static int make_groups(struct query *query)
 		.total = query->selection.total,
 		.fold_threads = request->fold_threads || query->unresolved,
 		/* Paths of files are those of one process, and a state ends with its process. */
-		.per_process = query->unresolved || has_states(request),
+		.per_process = query->unresolved || has_states(request) || request->per_process,
 		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
 	};
 
@@ -335,7 +335,7 @@ static int sum_rows(struct query *query)
 	r = sum_series(query, series);
 	if (r < 0)
 		return r;
-	return find_losses(query);
+	return query->request->without_losses ? 0 : find_losses(query);
 }
 
 /* Builds the tree, or the list of unresolved files. Returns 0 if there are no values, else 1. */

@@ -35,6 +35,8 @@ struct profile_request {
 	bool no_inlines;            /* no separate frames for inlined functions */
 	bool function_starts;       /* label frames without a name with their function's address */
 	bool fold_threads;
+	bool per_process;    /* for profile_visit_stacks(): a stack is visited once per process */
+	bool without_losses; /* profile_stats.losses and covered_s are not computed */
 	/* For profile_query(): the label of a function. The tree has its callers, or its callees
 	 * (tree_side.h). NULL or "": the whole tree. At most one is set. */
 	const char *callers_of, *callees_of;

@@ -3,7 +3,8 @@
 #
 # Two servers keep samples in a ClickHouse cluster of two shards with two replicas each. While an agent sends batches, a
 # replica is killed, and then the agent's server, whose place another one takes. Both servers have every sample that the agent
-# took exactly once, also when only the replica answers that was killed before.
+# took exactly once, also when only the replica answers that was killed before. So does the table profile.in_process of each
+# ClickHouse server.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
@@ -64,7 +65,7 @@ done
 
 # ---- the servers, each with its data folder
 cluster_options=(--store clickhouse --clickhouse.url "$urls" --clickhouse.cluster fleet --clickhouse.user hearth
-	--clickhouse.password_file "$work/password")
+	--clickhouse.password_file "$work/password" --clickhouse.in_process 1d)
 server_data=$work/data-1
 start_server "${cluster_options[@]}"
 first_url=$server_url first_pid=$server_pid
@@ -118,6 +119,26 @@ expect_every_sample() {
 }
 expect_every_sample "at the agent's server" "$first_url"
 expect_every_sample "at the other server" "$other_url"
+
+# ---- the table of symbolized stacks, which both servers fill, at a server of ClickHouse of each shard
+rows_in_process() {
+	ask_clickhouse "${http_ports[$1]}" "SELECT intDiv(sum(profile_value) * $SAMPLE_HZ + 500000, 1000000) FROM profile.in_process
+		WHERE profile_event_type = 'on-cpu'"
+}
+service_samples_at() {
+	ask_clickhouse "${http_ports[$1]}" "SELECT sum(arraySum(amounts)) FROM (
+			SELECT series, amounts FROM hearth.samples WHERE lane != 0 LIMIT 1 BY lane, hour, series, epoch, sequence)
+		WHERE series IN (SELECT id FROM hearth.series WHERE event = 'on-cpu')"
+}
+has_every_sample_in_process() {
+	samples=$(service_samples_at "$1")
+	samples_in_process=$(rows_in_process "$1")
+	[ $((samples_in_process - samples)) -ge -2 ] && [ $((samples_in_process - samples)) -le 2 ]
+}
+for node in 0 2; do
+	wait_until 100s has_every_sample_in_process "$node" || say "the table of node $node is late"
+	expect_near "samples in the table of node $node" "$samples_in_process" "$samples" 2
+done
 
 say "the replica is started again, and catches up; then the other one is killed"
 start_node 1

@@ -116,6 +116,10 @@ MAY_INCLUDE = {
                          "symbolizer/flame", "symbolizer/debuginfo", "common"],
     "symbolizer/export": ["symbolizer/query", "symbolizer/store/store_view.h", "symbolizer/flame", "symbolizer/ui",
                           "common", "proto"],
+    # Symbolizes the samples in ClickHouse for users of SQL, so it knows both.
+    "symbolizer/in_process": ["symbolizer/query", "symbolizer/store/store.h", "symbolizer/store/store_view.h",
+                              "symbolizer/store/clickhouse", "symbolizer/debuginfo", "symbolizer/flame",
+                              "symbolizer/symbols", "common"],
     "symbolizer/ui": ["common"],
     "symbolizer/api": ["symbolizer/http", "symbolizer/import", "symbolizer/ingest", "symbolizer/query", "symbolizer/debuginfo",
                        "symbolizer/export", "symbolizer/flame", "symbolizer/store/store.h", "symbolizer/symbols",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "symbolizer/store/clickhouse/in_process_tables.h"
 
 /*
  * Batches in one commit. ClickHouse wants few large INSERTs: one group a second has about ten of
@@ -35,7 +36,7 @@
 /* ClickHouse's code for a database that does not exist. */
 #define CODE_UNKNOWN_DATABASE 81
 
-static int make_tables(struct clickhouse_store *self, struct clickhouse_client *client)
+static int make_database(struct clickhouse_store *self, struct clickhouse_client *client)
 {
 	char sql[512];
 	const struct clickhouse_query create = { .sql = sql,
@@ -51,6 +52,15 @@ static int make_tables(struct clickhouse_store *self, struct clickhouse_client *
 		       cluster ? "`" : "");
 	r = clickhouse_client_run(client, &create);
 	return r < 0 ? r : clickhouse_schema_migrate(client, cluster);
+}
+
+static int make_tables(struct clickhouse_store *self, struct clickhouse_client *client)
+{
+	int r = make_database(self, client);
+
+	if (r < 0 || !self->has_in_process)
+		return r;
+	return in_process_tables_make(client, clickhouse_store_cluster(self));
 }
 
 int clickhouse_store_prepare(struct clickhouse_store *self, struct clickhouse_client *client)
@@ -249,6 +259,7 @@ static int make_writer(struct clickhouse_store *self, const struct clickhouse_op
 		.max_numbers_bytes = MAX_NUMBERS_BYTES,
 		.max_agents = MAX_AGENTS,
 		.max_rows_bytes = MAX_ROWS_BYTES,
+		.records_changes = self->has_in_process,
 	};
 	const struct write_queue_options queue = {
 		.max_writes = GROUP_MAX_BATCHES,
@@ -318,6 +329,7 @@ int clickhouse_store_open(const struct clickhouse_store_options *options, struct
 		return -ENOMEM;
 	self->store.operations = &clickhouse_operations;
 	self->clock = options->clock;
+	self->has_in_process = options->has_in_process;
 	(void)pthread_mutex_init(&self->lock, NULL);
 	(void)pthread_mutex_init(&self->schema_lock, NULL);
 	(void)snprintf(ret_message, CLICKHOUSE_STORE_MESSAGE_SIZE, "no memory");

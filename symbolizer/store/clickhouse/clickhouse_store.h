@@ -17,6 +17,7 @@ struct clickhouse_store_options {
 	struct clickhouse_options server; /* with a database */
 	const char *folder;               /* has the time that retention trusts */
 	const struct clock *clock;
+	bool has_in_process; /* creates in_process (in_process_tables.h), and records its changes */
 };
 
 #define CLICKHOUSE_STORE_MESSAGE_SIZE 1024

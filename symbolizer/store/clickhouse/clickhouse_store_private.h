@@ -19,6 +19,7 @@ struct clickhouse_store {
 	char *folder, *database, *cluster_name;
 	struct clickhouse_cluster cluster; /* no name: one server */
 	const struct clock *clock;
+	bool has_in_process;
 	struct clickhouse_client *write_client; /* of the queue's thread */
 	struct clickhouse_writer *writer;
 	struct write_queue *queue;

@@ -20,9 +20,6 @@
 #define CODE_UNKNOWN_TABLE    60
 #define CODE_TIMEOUT_EXCEEDED 159
 
-/* Of one statement for all servers of a cluster. */
-#define CLUSTER_SETTINGS "distributed_ddl_task_timeout=30"
-
 #define MAX_STATEMENT_BYTES (8 * KIB)
 
 struct table {
@@ -111,7 +108,7 @@ static int run(struct clickhouse_client *client, const char *sql)
 	return clickhouse_client_run(client, &(struct clickhouse_query){
 						     .sql = sql,
 						     .idempotent = true,
-						     .settings = CLUSTER_SETTINGS,
+						     .settings = CLICKHOUSE_CLUSTER_SETTINGS,
 					     });
 }
 
@@ -180,6 +177,18 @@ static int create_table(struct clickhouse_client *client, const struct clickhous
 	return run_and_clear(client, &sql);
 }
 
+void clickhouse_schema_add_shared_engine(const struct clickhouse_cluster *cluster, const char *kind,
+					 const char *table, struct bytes *sql)
+{
+	if (cluster)
+		(void)bytes_append_format(sql,
+					  "Replicated%sMergeTree('/clickhouse/tables/all/%s/%s', "
+					  "'{shard}-{replica}')",
+					  kind, cluster->database, table);
+	else
+		(void)bytes_append_format(sql, "%sMergeTree()", kind);
+}
+
 /* Each server of a cluster has all rows. */
 static int create_versions(struct clickhouse_client *client,
 			   const struct clickhouse_cluster *cluster)
@@ -189,14 +198,7 @@ static int create_versions(struct clickhouse_client *client,
 	(void)bytes_append_text(&sql, "CREATE TABLE IF NOT EXISTS ");
 	add_name(cluster, "schema_version", "", &sql);
 	(void)bytes_append_text(&sql, " (version UInt32) ENGINE = ");
-	if (cluster)
-		(void)bytes_append_format(
-			&sql,
-			"ReplicatedReplacingMergeTree("
-			"'/clickhouse/tables/all/%s/schema_version', '{shard}-{replica}')",
-			cluster->database);
-	else
-		(void)bytes_append_text(&sql, "ReplacingMergeTree()");
+	clickhouse_schema_add_shared_engine(cluster, "Replacing", "schema_version", &sql);
 	(void)bytes_append_text(&sql, " ORDER BY version");
 	return run_and_clear(client, &sql);
 }

@@ -59,6 +59,16 @@ struct clickhouse_cluster {
 int clickhouse_schema_migrate(struct clickhouse_client *client,
 			      const struct clickhouse_cluster *cluster);
 
+/* Of a statement for all servers of a cluster. */
+#define CLICKHOUSE_CLUSTER_SETTINGS "distributed_ddl_task_timeout=30"
+
+/*
+ * "ReplacingMergeTree()", of a table of which each server of @cluster has all rows. @kind:
+ * "Replacing" or "".
+ */
+void clickhouse_schema_add_shared_engine(const struct clickhouse_cluster *cluster, const char *kind,
+					 const char *table, struct bytes *sql);
+
 /* Drops the partitions of all days before @day. Returns their number. */
 int clickhouse_schema_drop_days(struct clickhouse_client *client,
 				const struct clickhouse_cluster *cluster, uint32_t day);

@@ -8,6 +8,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/vec.h"
+#include "symbolizer/store/clickhouse/changes.h"
 #include "symbolizer/store/clickhouse/row_binary.h"
 #include "symbolizer/store/head/agents.h"
 
@@ -38,6 +39,8 @@ struct clickhouse_writer {
 	struct hash_table *markers; /* struct marker_key, a set: found in ClickHouse */
 	VEC_DEFINE(, struct member) members;
 	struct bytes keys; /* of the query for markers */
+	bool records_changes;
+	struct changes changes;
 	int last_error;
 	_Atomic uint64_t retention_ns; /* 0: none */
 };
@@ -56,7 +59,10 @@ int clickhouse_writer_new(const struct clickhouse_writer_options *options,
 	writer->client = options->client;
 	writer->clock = options->clock;
 	writer->keys = BYTES_INIT(options->max_rows_bytes);
-	r = agents_new(&agents, &writer->agents);
+	writer->records_changes = options->records_changes;
+	r = changes_init(&writer->changes, options->max_rows_bytes);
+	if (r == 0)
+		r = agents_new(&agents, &writer->agents);
 	if (r == 0)
 		r = rows_new(options->max_rows_bytes, &writer->rows);
 	if (r == 0)
@@ -71,6 +77,7 @@ struct clickhouse_writer *clickhouse_writer_free(struct clickhouse_writer *write
 {
 	if (!writer)
 		return NULL;
+	changes_release(&writer->changes);
 	(void)agents_free(writer->agents);
 	(void)rows_free(writer->rows);
 	(void)hash_table_free(writer->markers);
@@ -203,6 +210,29 @@ static int convert(struct clickhouse_writer *writer, struct store_write *write,
 	return r < 0 ? r : STORE_STORED;
 }
 
+/* The samples of a change are stored after it, or, if that fails, with a later change. */
+static int record_changes(struct clickhouse_writer *writer, struct store_write *const *writes,
+			  size_t count)
+{
+	const struct member *members = writer->members.items;
+	const uint64_t now_ns = clock_wall_ns(writer->clock);
+	struct marker_key last = { .day = now_ns }; /* of a batch, with the time of this attempt */
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!members[i].is_written)
+			continue;
+		last.series = members[i].marker;
+		last.epoch = writes[i]->batch->epoch;
+		last.sequence = writes[i]->batch->sequence;
+	}
+	changes_begin(&writer->changes, hash64_of(&last, sizeof(last)), now_ns);
+	for (size_t i = 0; i < count && r == 0; i++)
+		if (members[i].is_written)
+			r = changes_add(&writer->changes, writes[i]->tenant, writes[i]->batch);
+	return r < 0 ? r : changes_insert(&writer->changes, writer->client, WRITE_TIMEOUT_NS);
+}
+
 static int insert_table(struct clickhouse_writer *writer, enum rows_table table)
 {
 	scoped(bytes_release) struct bytes sql = BYTES_INIT(4 * KIB);
@@ -282,8 +312,12 @@ static size_t write_group(struct clickhouse_writer *writer, struct store_write *
 	r = find_markers(writer);
 	if (r == 0)
 		n_written = convert_all(writer, writes, count);
-	for (size_t i = 0; i < ROWS_TABLE_END && r == 0; i++)
-		r = insert_table(writer, (enum rows_table)i);
+	for (size_t i = 0; i < ROWS_TABLE_END && r == 0; i++) {
+		if (i == ROWS_SAMPLES && writer->records_changes)
+			r = record_changes(writer, writes, n_written);
+		if (r == 0)
+			r = insert_table(writer, (enum rows_table)i);
+	}
 	end_group(writer, writes, n_written, r);
 	return n_written;
 }

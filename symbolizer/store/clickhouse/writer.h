@@ -8,7 +8,8 @@
  *             a duplicate, whichever server stored it
  *   learn     the numbers of the agents, in memory (store/head/agents.h)
  *   convert   batches to rows (rows.h)
- *   insert    one INSERT for each table that has rows, the samples with the markers last
+ *   insert    one INSERT for each table that has rows, the samples with the markers last; before
+ *             them, if it is wanted, the changes for the table in_process (in_process_tables.h)
  *
  * If an INSERT fails, no batch of the group is reported as stored, and the agents send them again.
  * The rows that are there already have the same keys then, and merge.
@@ -26,6 +27,7 @@ struct clickhouse_writer_options {
 	size_t max_numbers_bytes; /* of one agent */
 	size_t max_agents;
 	size_t max_rows_bytes; /* of each table in one group; a batch above it is -EFBIG */
+	bool records_changes;  /* of in_process */
 };
 
 int clickhouse_writer_new(const struct clickhouse_writer_options *options,

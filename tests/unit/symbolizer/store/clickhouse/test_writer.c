@@ -6,6 +6,7 @@
 
 #include "tests/unit/symbolizer/store/clickhouse/server_fixture.h"
 
+#include "symbolizer/store/clickhouse/in_process_tables.h"
 #include "symbolizer/store/clickhouse/writer.h"
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
@@ -16,6 +17,7 @@ struct site {
 	struct clickhouse_client *client; /* of the test */
 	struct clickhouse_client *writer_client;
 	struct clickhouse_writer *writer;
+	bool records_changes;
 };
 
 static void add_writer(struct site *site, size_t max_rows_bytes)
@@ -26,6 +28,7 @@ static void add_writer(struct site *site, size_t max_rows_bytes)
 		.max_numbers_bytes = 4 * MIB,
 		.max_agents = 16,
 		.max_rows_bytes = max_rows_bytes,
+		.records_changes = site->records_changes,
 	};
 
 	assert_ok(clickhouse_writer_new(&options, &site->writer));
@@ -187,6 +190,43 @@ static void a_repeated_batch_is_a_duplicate_for_every_server(void **state)
 	restart(&site);
 	assert_int_equal(write_one(&site, batch_at(1, NOON, false)), STORE_DUPLICATE);
 	assert_int_equal(stored_sum(&site), 7);
+}
+
+static uint64_t count_changes(const struct site *site)
+{
+	return ask_number(site->client, "SELECT uniqExact(change) FROM profile.in_process_changes"
+					" WHERE tenant = 'default' FORMAT RowBinary");
+}
+
+static void a_stored_batch_is_a_change_of_the_units_of_its_samples(void **state)
+{
+	const struct clickhouse_server *server = *state;
+	scoped(release_site) struct site site = {};
+
+	skip_without_server(server);
+	init_site(&site, server, "changes");
+	assert_ok(in_process_tables_make(site.client, NULL));
+	assert_int_equal(write_one(&site, batch_at(1, NOON, true)), STORE_STORED);
+	assert_int_equal(count_changes(&site), 0);
+
+	site.records_changes = true;
+	restart(&site);
+	assert_int_equal(write_one(&site, batch_at(2, NOON, true)), STORE_STORED);
+	assert_int_equal(count_changes(&site), 1);
+	assert_int_equal(ask_number(site.client, "SELECT uniqExact(unit) FROM"
+						 " profile.in_process_changes FORMAT RowBinary"),
+			 ask_number(site.client,
+				    "SELECT uniqExact(intDiv(hour * 360000 + slot, 30000)) FROM"
+				    " samples ARRAY JOIN slots AS slot WHERE sequence = 2"
+				    " FORMAT RowBinary"));
+	/* A duplicate stores nothing. */
+	assert_int_equal(write_one(&site, batch_at(2, NOON, true)), STORE_DUPLICATE);
+	assert_int_equal(count_changes(&site), 1);
+
+	/* Without the table nothing is stored, so that no sample is missing in it later. */
+	run_sql(site.client, "DROP TABLE profile.in_process_changes");
+	assert_true(write_one(&site, batch_at(3, NOON, true)) < 0);
+	assert_int_equal(stored_sum(&site), 14);
 }
 
 static void after_a_restart_the_agent_is_asked_for_its_numbers(void **state)
@@ -394,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_batch_becomes_rows_and_definitions),
 		cmocka_unit_test(a_known_definition_is_written_once_a_day),
 		cmocka_unit_test(a_repeated_batch_is_a_duplicate_for_every_server),
+		cmocka_unit_test(a_stored_batch_is_a_change_of_the_units_of_its_samples),
 		cmocka_unit_test(after_a_restart_the_agent_is_asked_for_its_numbers),
 		cmocka_unit_test(a_batch_that_two_servers_write_counts_once),
 		cmocka_unit_test(only_the_missing_day_of_a_batch_is_written_again),
