@@ -3,12 +3,13 @@
 #
 # Two servers fill the table profile.in_process of ClickHouse while an agent sends batches, and one of them is killed
 # several times while it fills. For each service, event type and minute, the sum of profile_value is that of the table of
-# samples, and SQL finds the right share of each function.
+# samples, and SQL finds the right share of each function. Debuginfo that is uploaded later names the functions in rows that
+# are there already.
 #
 # This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
-need_tools curl jq
+need_tools curl jq readelf
 . "$(dirname "$0")/clickhouse.sh"
 
 # On one CPU, three standard deviations of a share of 70 % are 1.5 points after 9 s.
@@ -29,6 +30,8 @@ first_url=$server_url
 agent_batch_interval=5s
 start_agent --on_cpu.frequency $SAMPLE_HZ --off_cpu.disabled=false
 from=$(now_s)
+start_workload stripped 600
+stripped_pid=$workload_pid
 start_workload shares 600
 shares_pid=$workload_pid
 has_run() { [ "$(cpu_time_us "$shares_pid")" -ge "$1" ]; }
@@ -54,6 +57,7 @@ server_url=$first_url
 expect_within 60s has_run $((BUSY_S * 1000000))
 wait_for_coverage "$(now_s)"
 end_process "$shares_pid"
+end_process "$stripped_pid"
 stop_agent
 taken=$(agent_metric samples_total)
 expect_equal "batches that the agent dropped" "$(agent_metric batches_dropped_total)" 0
@@ -107,3 +111,19 @@ fetch_profile "$work/shares.json" shares "$((from - 120))" "$(now_s)"
 expect_near "microseconds of shares" \
 	"$(sql "SELECT sum(profile_value) FROM profile.in_process WHERE app_service = 'shares' AND profile_event_type = 'on-cpu'")" \
 	"$(total_of "$work/shares.json")" 3
+
+# ---- debuginfo that is uploaded later: the server that has filled the unit corrects it
+work_a_of_stripped() {
+	sql "SELECT sum(profile_value) FROM profile.in_process WHERE app_service = 'stripped'
+		AND profile_location_str LIKE '%;work_a%'"
+}
+expect_equal "microseconds of work_a without debuginfo" "$(work_a_of_stripped)" 0
+build_id=$(readelf -n "$workloads/stripped.debug" 2>/dev/null | sed -n 's/.*Build ID: //p')
+for server_url in "$first_url" "$second_url"; do
+	request PUT "/v1/debuginfo/$build_id" -T "$workloads/stripped.debug"
+	expect_equal "status of the upload" "$status" 200
+done
+has_work_a() { [ "$(work_a_of_stripped)" -gt 0 ]; }
+expect_within 140s has_work_a
+sums_of_rows
+cmp "$work/samples.tsv" "$work/rows.tsv" || fail "other names have changed the sums"
