@@ -209,13 +209,29 @@ static void find_source(struct wanted_code *wanted, enum interpreter_runtime run
 		wanted->source.layout = jvm_table_layout(wanted->agent->jvms, wanted->sample);
 }
 
-static int want_frame(struct wanted_code *wanted, const struct abi_frame *frame)
+/* Notes which function of Lua calls that of @frame: it has the name. @n_frames: from @frame on. */
+static void note_caller(struct code_source *source, const struct abi_frame *frame, size_t n_frames)
+{
+	const struct abi_frame *caller = frame + 1;
+
+	source->caller = 0;
+	source->caller_position = 0;
+	if (frame->kind != FRAME_LUA || n_frames < 2 ||
+	    (caller->kind & ABI_FRAME_KIND) != FRAME_LUA)
+		return;
+	source->caller = caller->address;
+	source->caller_position = caller->executable;
+}
+
+/* @n_frames: from @frame on. */
+static int want_frame(struct wanted_code *wanted, const struct abi_frame *frame, size_t n_frames)
 {
 	const enum interpreter_runtime runtime = frame_runtime(frame);
 
 	if (runtime == INTERPRETER_NONE)
 		return 0;
 	find_source(wanted, runtime);
+	note_caller(&wanted->source, frame, n_frames);
 	if (runtime == INTERPRETER_HOTSPOT && !wanted->source.layout)
 		return 0;
 	return is_compiled(frame) ? want_compiled(wanted, &wanted->source, frame)
@@ -236,7 +252,7 @@ int agent_needs_code(struct agent *agent, const struct abi_sample *sample,
 	int needs = 0;
 
 	for (size_t i = 0; i < n_frames; i++) {
-		int r = want_frame(&wanted, &frames[i]);
+		int r = want_frame(&wanted, &frames[i], n_frames - i);
 
 		if (r < 0)
 			return r;

@@ -220,7 +220,8 @@ static uint32_t unwanted_interpreters(const struct agent_config *config)
 	       (uint32_t)config->javascript_disabled << INTERPRETER_V8 |
 	       (uint32_t)config->php_disabled << INTERPRETER_PHP |
 	       (uint32_t)config->ruby_disabled << INTERPRETER_RUBY |
-	       (uint32_t)config->perl_disabled << INTERPRETER_PERL;
+	       (uint32_t)config->perl_disabled << INTERPRETER_PERL |
+	       (uint32_t)config->lua_disabled << INTERPRETER_LUA;
 }
 
 static int make_publishers(struct agent *agent)

@@ -63,6 +63,7 @@ struct agent_config {
 	bool php_disabled;
 	bool ruby_disabled;
 	bool perl_disabled;
+	bool lua_disabled;
 	bool unwind_x86_code; /* x86-64 code without call frame information is analyzed */
 	char *unwind_absent_pages;
 

@@ -83,6 +83,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_listed = 0;
 	sample->perl_is_run = false;
 	sample->perl_skips_loop = false;
+	sample->lua.n_loops = 0;
 	sample->is_in_yjit = false;
 	sample->left_yjit = false;
 }

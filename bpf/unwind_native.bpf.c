@@ -13,6 +13,7 @@
  */
 #include "bpf/include/chunk_search.bpf.h"
 #if !defined(HEARTH_BPF_KERNEL_5)
+#include "bpf/include/lua_walk.bpf.h"
 #include "bpf/include/perl_walk.bpf.h"
 #include "bpf/include/php_walk.bpf.h"
 #include "bpf/include/python_walk.bpf.h"
@@ -123,6 +124,8 @@ static __always_inline void begin_interpreter_walk(struct sample *sample, __u64 
 		python_walk_begin(sample, interpreter);
 	else if (interpreter->runtime == INTERPRETER_PERL)
 		note_perl_loop(sample, interpreter);
+	else if (interpreter->runtime == INTERPRETER_LUA)
+		note_lua_loop(sample, interpreter);
 	else if (!left_yjit)
 		note_loop(sample, interpreter);
 }
@@ -315,6 +318,7 @@ static __always_inline void count_listed(const struct sample *sample)
 
 	count_many(runtime == INTERPRETER_PHP    ? ABI_COUNTER_PHP_FRAMES
 		   : runtime == INTERPRETER_PERL ? ABI_COUNTER_PERL_FRAMES
+		   : runtime == INTERPRETER_LUA  ? ABI_COUNTER_LUA_FRAMES
 						 : ABI_COUNTER_RUBY_FRAMES,
 		   sample->n_listed);
 }
@@ -377,6 +381,8 @@ static __always_inline void unwind(struct sample *sample)
 		(void)ruby_walk(sample);
 	else if (listed_runtime(sample) == INTERPRETER_PERL)
 		(void)perl_walk(sample);
+	else if (listed_runtime(sample) == INTERPRETER_LUA)
+		(void)lua_walk(sample);
 	else if (sample->listed)
 		(void)php_walk(sample);
 	unwind_user_end(sample, walk.ended);

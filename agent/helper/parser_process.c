@@ -12,6 +12,7 @@
 #include "agent/helper/jit_protocol.h"
 #include "agent/helper/protocol.h"
 #include "agent/interpreter/hotspot/find_hotspot.h"
+#include "agent/interpreter/lua/find_lua.h"
 #include "agent/interpreter/perl/find_perl.h"
 #include "agent/interpreter/php/find_php.h"
 #include "agent/interpreter/python/find_python.h"
@@ -43,7 +44,7 @@ static void find_interpreter(int fd, struct interpreter_facts *facts)
 
 	if (elf_file_open(fd, &elf) == 0 && find_python(elf, facts) <= 0 &&
 	    find_hotspot(elf, facts) <= 0 && find_v8(elf, facts) <= 0 &&
-	    find_php(elf, facts) <= 0 && find_perl(elf, facts) <= 0)
+	    find_php(elf, facts) <= 0 && find_perl(elf, facts) <= 0 && find_lua(elf, facts) <= 0)
 		(void)find_ruby(elf, facts);
 }
 

@@ -69,7 +69,7 @@ static bool is_valid_interpreter(const struct interpreter_facts *facts)
 {
 	bool valid = facts->runtime == INTERPRETER_PYTHON || facts->runtime == INTERPRETER_V8 ||
 		     facts->runtime == INTERPRETER_PHP || facts->runtime == INTERPRETER_RUBY ||
-		     facts->runtime == INTERPRETER_PERL;
+		     facts->runtime == INTERPRETER_PERL || facts->runtime == INTERPRETER_LUA;
 
 	if (facts->runtime == INTERPRETER_HOTSPOT)
 		return true;

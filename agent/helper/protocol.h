@@ -113,7 +113,7 @@ void reader_request_write(struct helper_message *message, uint32_t pid, enum rea
  */
 struct reader_code_request {
 	uint32_t runtime; /* enum interpreter_runtime */
-	uint32_t version; /* of CPython, V8, PHP, CRuby or Perl */
+	uint32_t version; /* of CPython, V8, PHP, CRuby, Perl or Lua */
 	uint32_t count;
 	uint32_t zero;
 	struct hotspot_layout layout; /* of a JVM */
@@ -122,6 +122,9 @@ struct reader_code_request {
 struct reader_code_item {
 	uint64_t address;
 	uint64_t known_mark; /* struct read_code.mark of an earlier answer; 0: none */
+	uint64_t caller;     /* Lua: struct lua_caller; else 0 */
+	uint32_t caller_position;
+	uint32_t zero;
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
 #include "agent/interpreter/hotspot/hotspot_code.h"
+#include "agent/interpreter/lua/lua_code.h"
 #include "agent/interpreter/perl/perl_code.h"
 #include "agent/interpreter/php/php_code.h"
 #include "agent/interpreter/python/python_code.h"
@@ -166,6 +167,7 @@ struct code_memory {
 	struct php_memory php;
 	struct ruby_memory ruby;
 	struct perl_memory perl;
+	struct lua_memory lua;
 };
 
 /* False: the request names no layout that can be used. */
@@ -203,6 +205,12 @@ static bool begin_code(const struct reader_code_request *request, pid_t *pid,
 		};
 		return ret_memory->perl.layout;
 	}
+	if (request->runtime == INTERPRETER_LUA) {
+		ret_memory->lua = (struct lua_memory){ .layout = lua_layout_of(request->version),
+						       .read = read_memory,
+						       .arg = pid };
+		return ret_memory->lua.layout;
+	}
 	if (request->runtime == INTERPRETER_PHP && php) {
 		ret_memory->php = (struct php_memory){ .layout = &php->code,
 						       .read = read_memory,
@@ -233,6 +241,10 @@ static int read_code(struct code_memory *memory, const struct reader_code_item *
 		return ruby_code_read(&memory->ruby, address, mark, ret_code, content);
 	case INTERPRETER_PERL:
 		return perl_code_read(&memory->perl, address, mark, ret_code, content);
+	case INTERPRETER_LUA:
+		return lua_code_read(&memory->lua, address,
+				     &(struct lua_caller){ item->caller, item->caller_position },
+				     mark, ret_code, content);
 	default:
 		return python_code_read(&memory->python, address, mark, ret_code, content);
 	}

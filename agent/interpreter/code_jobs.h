@@ -22,8 +22,11 @@ struct code_key {
 /* How the objects of a process are read. */
 struct code_source {
 	uint32_t runtime;                    /* enum interpreter_runtime */
-	uint32_t version;                    /* of CPython, V8, PHP, CRuby or Perl */
+	uint32_t version;                    /* of CPython, V8, PHP, CRuby, Perl or Lua */
 	const struct hotspot_layout *layout; /* of a JVM; lives as long as the queue */
+	/* Lua: the function that calls this one, and the index of its instruction; 0: none */
+	uint64_t caller;
+	uint32_t caller_position;
 };
 
 struct waiting_code {

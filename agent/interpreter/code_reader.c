@@ -176,6 +176,8 @@ static const char *language_of(uint32_t runtime)
 		return "ruby";
 	case INTERPRETER_PERL:
 		return "perl";
+	case INTERPRETER_LUA:
+		return "lua";
 	default:
 		return "python";
 	}
@@ -301,6 +303,8 @@ static void send(struct code_reader *reader, struct code_job *job)
 		items[i] = (struct reader_code_item){
 			.address = job->codes[i].key.address,
 			.known_mark = known && known->number ? known->mark : 0,
+			.caller = job->codes[i].source.caller,
+			.caller_position = job->codes[i].source.caller_position,
 		};
 	}
 	job->process = process_key_of((pid_t)job->codes[0].key.pid);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/interpreter/lua/lua_layout.h"
 #include "agent/interpreter/perl/perl_layout.h"
 #include "agent/interpreter/php/php_layout.h"
 #include "agent/interpreter/python/python_layout.h"
@@ -84,6 +85,15 @@ static bool perl_entry(const struct interpreter_facts *facts, struct abi_interpr
 	return true;
 }
 
+static bool lua_entry(const struct interpreter_facts *facts, struct abi_interpreter *ret_entry)
+{
+	const struct lua_layout *lua = lua_layout_of(facts->version);
+
+	if (lua)
+		ret_entry->lua = lua->walk;
+	return lua;
+}
+
 static const struct {
 	const char *name;
 	bool (*fill)(const struct interpreter_facts *facts, struct abi_interpreter *ret_entry);
@@ -95,6 +105,7 @@ static const struct {
 	[INTERPRETER_PHP] = { "PHP", php_entry, PHP_VERSION_ZTS, " with thread safety (ZTS)" },
 	[INTERPRETER_RUBY] = { "Ruby", ruby_entry },
 	[INTERPRETER_PERL] = { "Perl", perl_entry, PERL_VERSION_NO_THREADS, " without threads" },
+	[INTERPRETER_LUA] = { "Lua", lua_entry },
 };
 
 static void log_unknown(struct interpreter_publisher *publisher,

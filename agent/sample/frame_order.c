@@ -23,7 +23,7 @@ static bool is_listed(const struct abi_frame *frame)
 {
 	const uint32_t kind = frame->kind & ABI_FRAME_KIND;
 
-	return kind == FRAME_RUBY || kind == FRAME_PHP || kind == FRAME_PERL;
+	return kind == FRAME_RUBY || kind == FRAME_PHP || kind == FRAME_PERL || kind == FRAME_LUA;
 }
 
 static void add(struct order *order, size_t index)

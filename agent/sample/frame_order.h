@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Puts the frames of Ruby, PHP or Perl, which a sample has after all native frames, between them:
- * those that a call of the interpreter's loop executes before the frame of the loop
+ * Puts the frames of Ruby, PHP, Perl or Lua, which a sample has after all native frames, between
+ * them: those that a call of the interpreter's loop executes before the frame of the loop
  * (bpf/abi/interpreter.h).
  */
 

@@ -23,6 +23,8 @@ static inline enum interpreter_runtime frame_runtime(const struct abi_frame *fra
 		return INTERPRETER_PHP;
 	case FRAME_PERL:
 		return INTERPRETER_PERL;
+	case FRAME_LUA:
+		return INTERPRETER_LUA;
 	default:
 		return INTERPRETER_NONE;
 	}

@@ -50,6 +50,9 @@
 	X(PERL_FRAMES,          "frames of Perl")                                                  \
 	X(PERL_NO_THREAD,       "stacks in Perl whose interpreter was not found")                  \
 	X(PERL_UNREADABLE,      "stacks in Perl whose frames could not be read")                   \
+	X(LUA_FRAMES,           "frames of Lua functions")                                         \
+	X(LUA_NO_THREAD,        "stacks in Lua whose lua_State was not found")                     \
+	X(LUA_UNREADABLE,       "stacks in Lua whose frames could not be read")                    \
 	X(KERNEL_STACK_ERROR,   "kernel stacks that could not be read")                            \
 	X(DEFERRED_SCHEDULED,   "samples with absent pages that their thread should complete")     \
 	X(DEFERRED_WHOLE,       "deferred samples that their thread completed")                    \

@@ -28,6 +28,7 @@ enum interpreter_runtime {
 	INTERPRETER_RUBY = 4, /* CRuby */
 	INTERPRETER_PHP = 5,
 	INTERPRETER_PERL = 6, /* Perl 5 */
+	INTERPRETER_LUA = 7,  /* PUC-Rio Lua, not LuaJIT */
 };
 
 /* The loop may have a second part: code that the compiler moved away because it rarely runs. */
@@ -241,6 +242,46 @@ enum abi_perl_marks {
 	ABI_PERL_MARKS = 7,
 };
 
+/*
+ * Lua has a list of calls (CallInfo) for each coroutine, Lua functions and C functions, the
+ * innermost one first:
+ *
+ *   lua_State -> CallInfo -> previous CallInfo -> ... -> base_ci, of no function
+ *                  |
+ *                  +-> function, a value -> LClosure -> Proto -> first instruction
+ *
+ * 5.1 has them in an array, from base_ci on.
+ *
+ * A Lua function that a Lua function calls runs in the same call of the loop, luaV_execute(). A
+ * call from C, and that of a metamethod, starts a new one. 5.3 and later mark its outermost
+ * function; before, it is the one whose caller is a C function, or does not execute an instruction
+ * of a call.
+ *
+ * No variable has the lua_State of a thread. The functions that call the loop have it in a register
+ * that the loop preserves, so that it is among the words that the loop saves at the beginning of
+ * its stack frame. The frames are added as those of Ruby.
+ *
+ * A frame of the kind LUA is {address of the Proto, index of the instruction}.
+ *
+ * Offsets are in bytes. Those of a CallInfo are multiples of 8, except call_status.
+ */
+struct abi_lua_layout {
+	__u16 state_call;
+	__u16 state_stack; /* the end of the stack is the word before */
+	__u16 state_error_jump;
+	/* 5.1: the instruction of the innermost function, and base_ci; else 0 */
+	__u16 state_instruction, state_first_call;
+	__u16 call_bytes;
+	__u16 call_function, call_previous, call_instruction;
+	__u16 call_status, status_fresh; /* two bytes, and the bit in them; 0 and 0: before 5.3 */
+	/* before 5.3: the number of the instruction of calls; that of tail calls is the next one */
+	__u16 opcode_call;
+	__u16 closure_is_c; /* 5.1: a byte; else 0 */
+	__u16 closure_code; /* pointer to the Proto */
+	__u16 code_instructions;
+	__u16 code_count; /* 4 bytes */
+};
+
 struct abi_interpreter {
 	__u32 runtime; /* enum interpreter_runtime */
 	__u32 zero;
@@ -256,6 +297,7 @@ struct abi_interpreter {
 		struct abi_php_layout php;
 		struct abi_ruby_layout ruby;
 		struct abi_perl_layout perl;
+		struct abi_lua_layout lua;
 	};
 	/* before 3.11: code of the loop that runs while its frame is not in the list */
 	struct abi_code_piece unlinked[ABI_UNLINKED_PIECES];

@@ -23,13 +23,14 @@ struct abi_frame {
 };
 
 /*
- * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_LISTED: the frames of Ruby, PHP or Perl are
- * after the native frames.
+ * Marks in abi_frame.kind, in stacks with ABI_SAMPLE_LISTED: the frames of Ruby, PHP, Perl or Lua
+ * are after the native frames.
  */
 enum abi_frame_marks {
 	ABI_FRAME_KIND = 0xff,
 	ABI_FRAME_IS_LOOP = 0x100,   /* native: a call of the interpreter's loop */
 	ABI_FRAME_ENDS_CALL = 0x200, /* of byte code: the outermost frame of a call of the loop */
+	ABI_FRAME_FROM_C = 0x400, /* of Lua: C called the function, or no instruction of a call */
 };
 
 enum abi_sample_flags {
@@ -50,7 +51,7 @@ enum abi_sample_flags {
 
 enum abi_sample_more_flags {
 	ABI_SAMPLE_BYTE_CODE = 1, /* some frame is of byte code (bpf/abi/interpreter.h) */
-	ABI_SAMPLE_LISTED = 2,    /* frames of Ruby, PHP or Perl follow the native ones */
+	ABI_SAMPLE_LISTED = 2,    /* frames of Ruby, PHP, Perl or Lua follow the native ones */
 	ABI_SAMPLE_LIST_CUT = 4,  /* the outermost ones of them are missing */
 };
 

@@ -5,8 +5,8 @@
  * What the walks of interpreters have in common.
  *
  * The frames of Python are added in the steps of the native unwinder, when it has left the stack
- * frame of the loop. Those of Ruby, PHP and Perl are added after all native frames, because only
- * then it is known which call of the loop executes them; the agent puts them in order
+ * frame of the loop. Those of Ruby, PHP, Perl and Lua are added after all native frames, because
+ * only then it is known which call of the loop executes them; the agent puts them in order
  * (agent/sample/frame_order.h).
  */
 

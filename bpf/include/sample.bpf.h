@@ -76,6 +76,36 @@ struct perl_walk {
 	bool is_whole;
 };
 
+/* Calls of the loop of Lua in a stack, and coroutines in it, that are told apart. */
+#define LUA_MAX_LOOPS  64
+#define LUA_MAX_STATES 8
+
+/* The state of lua_walk.bpf.h, not on the BPF stack for the same reason. */
+struct lua_walk {
+	__u64 loops[LUA_MAX_LOOPS]; /* CFAs of the stack frames of the loop, leaf first */
+	__u32 n_loops;
+	__u32 n_states;
+	/* the states of these calls, leaf first, and the number of calls of each */
+	__u64 states[LUA_MAX_STATES];
+	__u32 n_calls[LUA_MAX_STATES];
+	/* the best one among the registers of a call that were looked at; 0: none */
+	__u64 state, error_jump;
+	__u32 n_unknown; /* innermost calls whose state is not known */
+	__u32 at;        /* index of the next state */
+	__u64 call;      /* the next CallInfo; 0: the walk begins with the next state */
+	__u64 innermost, first_call;
+	/* the last frame, which is added when its caller is known; address 0: there is none */
+	__u64 address;
+	__u32 position;
+	bool is_fresh; /* it is marked as the outermost one of a call of the loop */
+	bool ends_call;
+	bool is_at_start; /* it is the innermost one, and has executed no instruction yet */
+	bool is_whole;
+	__u32 n_groups; /* of the state, that ended */
+	__u32 n_paired; /* groups of the state that have a call of the loop */
+	struct abi_lua_layout layout;
+};
+
 struct sample {
 	struct abi_sample header;
 	/* directly after the header: both are sent in one piece */
@@ -136,6 +166,7 @@ struct sample {
 	struct perl_walk perl;
 	bool perl_is_run;     /* perl_run() has called the loop: the main program is executed */
 	bool perl_skips_loop; /* the next call of the loop is a part of the one before */
+	struct lua_walk lua;
 	/* yjit_walk.bpf.h: the innermost frame is code of YJIT; so is the frame added last */
 	bool is_in_yjit, left_yjit;
 	/* before these frames were added */

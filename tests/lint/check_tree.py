@@ -52,6 +52,7 @@ MAY_INCLUDE = {
     "agent/interpreter/php": ["agent/executable", "agent/interpreter/python", "agent/interpreter/runtime", "common", "bpf/abi"],
     "agent/interpreter/ruby": ["agent/executable", "agent/interpreter/python", "agent/interpreter/runtime", "agent/unwind", "common", "bpf/abi"],
     "agent/interpreter/perl": ["agent/executable", "agent/interpreter/python", "agent/interpreter/runtime", "agent/unwind", "common", "bpf/abi"],
+    "agent/interpreter/lua": ["agent/executable", "agent/interpreter/python", "agent/interpreter/runtime", "agent/unwind", "common", "bpf/abi"],
     "agent/interpreter": ["agent/interpreter", "agent/executable", "agent/helper", "agent/process", "agent/sample",
                           "common", "bpf/abi"],
     "agent/bpf_programs": ["common", "bpf"],
@@ -65,11 +66,12 @@ MAY_INCLUDE = {
     "agent/kubernetes": ["agent/upload/http_client.h", "common"],
     "agent/helper": ["agent/executable", "agent/interpreter/runtime", "agent/interpreter/python",
                      "agent/interpreter/hotspot", "agent/interpreter/v8", "agent/interpreter/php",
-                     "agent/interpreter/ruby", "agent/interpreter/perl", "agent/jit/file", "agent/unwind", "common"],
+                     "agent/interpreter/ruby", "agent/interpreter/perl", "agent/interpreter/lua", "agent/jit/file", "agent/unwind", "common"],
     "agent/jit/file": ["agent/executable", "common"],
     "agent/jit": ["agent/executable", "agent/helper", "agent/jit/file", "agent/process", "agent/sample", "common"],
     "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/interpreter/python",
-                      "agent/interpreter/v8", "agent/interpreter/php", "agent/interpreter/ruby", "agent/interpreter/perl", "agent/paging",
+                      "agent/interpreter/v8", "agent/interpreter/php", "agent/interpreter/ruby", "agent/interpreter/perl", "agent/interpreter/lua",
+                      "agent/paging",
                       "agent/process",
                       "agent/sample", "agent/unwind", "common", "bpf"],
 
@@ -149,7 +151,7 @@ MAY_INCLUDE = {
 # include all headers.
 PRIVATE = {
     "agent/unwind/x86_code": ("agent/unwind/x86_code/x86_code.h",
-                              ["agent/interpreter/python", "agent/interpreter/ruby", "agent/interpreter/perl",
+                              ["agent/interpreter/python", "agent/interpreter/ruby", "agent/interpreter/perl", "agent/interpreter/lua",
                                "tests/unit/agent/unwind/x86_code", "tests/unwind_check", "tests/fuzz"]),
 }
 

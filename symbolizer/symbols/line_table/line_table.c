@@ -8,6 +8,7 @@ static const struct {
 	{ "python", python_line_find },
 	{ "java", java_line_find },
 	{ "ruby", ruby_line_find },
+	{ "lua", ruby_line_find },
 };
 
 bool line_table_is_known(const char *language)

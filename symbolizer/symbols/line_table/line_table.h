@@ -12,7 +12,7 @@
 #include "common/bytes.h"
 
 struct line_table {
-	const char *language; /* of the code object: "python", "java", "ruby" */
+	const char *language; /* of the code object: "python", "java", "ruby", "lua" */
 	uint32_t first_line;
 	struct bytes_view bytes;
 };
