@@ -44,8 +44,8 @@ int agent_fold_sample(struct agent *agent, const struct abi_sample *sample,
 }
 
 /*
- * If the stack is of a wait that began with a cut stack, and was copied while the wait went on,
- * joins both.
+ * The stack of a wait may have been cut when the wait began, and copied later while the thread
+ * still waited. Then this joins the frames of the cut stack with those of the copy.
  */
 static void join_with_began(struct agent *agent, uint64_t began_hash)
 {

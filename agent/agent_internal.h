@@ -6,6 +6,7 @@
  * below it only:
  *
  *   agent_start.c    makes and frees the agent
+ *   agent_host.c     checks the host, and gives up privileges
  *   agent.c          main loop and stop
  *   agent_budget.c   compares memory and CPU time with the budget
  *   agent_drain.c    reads all that waits in the kernel, and closes windows that are full or due
@@ -285,6 +286,12 @@ bool agent_waits_for_names(struct agent *agent, uint64_t now_ns);
  * raw addresses.
  */
 #define AGENT_PARKED_MAX_NS (4 * NSEC_PER_SEC)
+
+/*
+ * Checks that the agent may run on this host, raises its limits, and gives up privileges. Logs
+ * failures.
+ */
+int agent_check_host(struct agent *agent);
 
 /* Logs failures. */
 int agent_start_helpers(struct agent *agent, struct nursery *nursery);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/budget.h"
 
-/* In intervals; see the header. */
+/* Numbers of intervals, which budget.h explains. */
 #define CPU_INTERVALS_OVER 3
 #define PATIENCE_INTERVALS 4 /* before doubling */
 #define MAX_DOUBLINGS      4

@@ -276,13 +276,14 @@ static __always_inline enum found_stack find_stack(struct task_struct *task,
 		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT ||
 		    copy_in(scratch)->stack_bytes > 0)
 			return found;
-		/* Nothing of the stack could be read: the stack that was cut has more frames. */
+		/* The copy is empty: report the stack that was cut, which has more frames. */
 		header->flags &= ~ABI_SAMPLE_COPIED;
 		header->n_kernel_frames = 0;
 	}
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
-	header->n_user_frames = 1; /* at least: the stack has the others */
+	/* The agent knows all frames by the hash; not 0, because the stack has user frames. */
+	header->n_user_frames = 1;
 	header->stack_hash = walked ? waits->walk_hash : waits->stack_hash;
 	return STACK_FOUND;
 }

@@ -69,7 +69,7 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	return MAPPING_NONE;
 }
 
-/* A frame that was added and left: the state before its caller was found. */
+/* The state at the frame that was added last, before the registers of its caller were computed. */
 struct left_frame {
 	__u64 fp, pc;
 	__u32 n_by_pointer;
@@ -187,14 +187,14 @@ static __always_inline void add_builtin_function(struct sample *sample,
 
 	if (sample->mapping.interpreter == 0 || sample->mapping.interpreter != v8_of(sample))
 		return;
-	/* It had no frame, and a row led to its caller, which has this frame pointer. */
+	/* The function had not changed the frame pointer: a row led to its caller. */
 	if (sample->registers.fp == left->fp)
 		return;
 	is_entry = v8_find_function(sample, left->fp, left->pc - sample->mapping.bias, 0,
 				    sample->n_by_pointer != left->n_by_pointer);
 	if (sample->v8_function == 0)
 		return;
-	/* The code between an interpreted function and its callee says nothing. */
+	/* Drop the entry code between an interpreted function and its callee: it names nothing. */
 	if (is_entry && !left->is_innermost) {
 		sample->n_frames--;
 		sample->hash = sample->hash_before;

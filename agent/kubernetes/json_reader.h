@@ -11,10 +11,9 @@
  *           else
  *                   json_skip(&reader);
  *
- * The agent does not use jansson, because that stores the whole text as a tree: for a list of 500
- * Pods (3.9 MB of JSON, two containers each) the tree needs 49 MiB, and jansson 2.14 takes 110 ms to
- * make it. The agent keeps 0.5 MiB of the same list, reads it in 54 ms, and is meant to need 64 MiB
- * in all.
+ * The agent does not use jansson, because jansson builds a tree of the whole text: 49 MiB for a
+ * list of 500 Pods (3.9 MB of JSON, two containers each). With this reader the agent needs 0.5 MiB
+ * for the same list, and half the time: 54 ms instead of 110 ms.
  *
  * Exactly one value must be read, entered or skipped after each key and item. After the first error
  * every function does nothing, and loops end: check json_failed() once, at the end.

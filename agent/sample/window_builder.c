@@ -5,31 +5,17 @@
  *   rows -> series -> processes -> executables (main program, paths)
  *   stacks -> executables, code objects
  */
+#include "agent/sample/window_builder.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sample/collector_internal.h"
 #include "common/frame.h"
 
 /* Labels that are added to those of the process: version, service. */
 #define EXTRA_LABELS 2
 
-VEC_DEFINE(executable_vec, struct executable *);
-VEC_DEFINE(code_object_vec, const struct code_object *);
-
-struct builder {
-	struct collector *collector;
-	struct window *window;
-	struct arena *arena;
-	struct hash_table *executables; /* uint32_t number: included, or known to the server */
-	/* in a supplement: uint32_t number of the processes that it includes; else NULL */
-	struct hash_table *processes;
-	struct executable_vec included;
-	struct hash_table *code_objects; /* uint32_t number: included, or known to the server */
-	struct code_object_vec included_code;
-};
-
-static int include_executable(struct builder *builder, uint32_t number)
+int window_builder_add_executable(struct window_builder *builder, uint32_t number)
 {
 	struct executable *executable;
 	int r;
@@ -48,7 +34,7 @@ static int include_executable(struct builder *builder, uint32_t number)
 }
 
 /* An object that was removed is defined as empty, if the server asks for it. */
-static int include_code_object(struct builder *builder, uint32_t number)
+int window_builder_add_code_object(struct window_builder *builder, uint32_t number)
 {
 	struct collector *collector = builder->collector;
 	struct code_object *object;
@@ -70,14 +56,14 @@ static int include_code_object(struct builder *builder, uint32_t number)
 	return vec_push(&builder->included_code, object);
 }
 
-static int include_object(struct builder *builder, uint32_t object)
+static int include_object(struct window_builder *builder, uint32_t object)
 {
 	return object & FRAME_CODE_OBJECT
-		       ? include_code_object(builder, object & ~FRAME_CODE_OBJECT)
-		       : include_executable(builder, object);
+		       ? window_builder_add_code_object(builder, object & ~FRAME_CODE_OBJECT)
+		       : window_builder_add_executable(builder, object);
 }
 
-static int build_labels(struct builder *builder, const struct process *process,
+static int build_labels(struct window_builder *builder, const struct process *process,
 			struct window_process *ret_process)
 {
 	const struct string_table *strings = builder->collector->options.strings;
@@ -114,8 +100,8 @@ static int build_labels(struct builder *builder, const struct process *process,
 	return 0;
 }
 
-static int build_process(struct builder *builder, const struct process *process,
-			 struct window_process *ret_process)
+int window_builder_process(struct window_builder *builder, const struct process *process,
+			   struct window_process *ret_process)
 {
 	const struct string_table *strings = builder->collector->options.strings;
 	struct window_path *paths =
@@ -133,7 +119,7 @@ static int build_process(struct builder *builder, const struct process *process,
 			continue;
 		paths[n_paths].executable = number;
 		paths[n_paths++].path = string_table_text(strings, process->paths[i].path);
-		r = include_executable(builder, number);
+		r = window_builder_add_executable(builder, number);
 		if (r < 0)
 			return r;
 	}
@@ -150,13 +136,13 @@ static int build_process(struct builder *builder, const struct process *process,
 		.paths = paths,
 		.n_paths = n_paths,
 	};
-	r = include_executable(builder, ret_process->main_executable);
+	r = window_builder_add_executable(builder, ret_process->main_executable);
 	if (r < 0)
 		return r;
 	return build_labels(builder, process, ret_process);
 }
 
-static int build_processes(struct builder *builder)
+static int build_processes(struct window_builder *builder)
 {
 	struct collector *collector = builder->collector;
 	size_t capacity = hash_table_count(collector->processes);
@@ -175,7 +161,7 @@ static int build_processes(struct builder *builder)
 		if (!definitions_must_send(&collector->definitions, &process->first_sent_sequence,
 					   builder->window->sequence))
 			continue;
-		r = build_process(builder, process, &processes[count++]);
+		r = window_builder_process(builder, process, &processes[count++]);
 		if (r < 0)
 			return r;
 	}
@@ -185,7 +171,7 @@ static int build_processes(struct builder *builder)
 }
 
 /* Adds series sampled in @window_number (0: all series) that the server does not know. */
-static int build_series(struct builder *builder, uint64_t window_number)
+int window_builder_series(struct window_builder *builder, uint64_t window_number)
 {
 	struct collector *collector = builder->collector;
 	struct hash_table *table = collector->definitions.series;
@@ -225,8 +211,8 @@ static int build_series(struct builder *builder, uint64_t window_number)
 	return 0;
 }
 
-static int add_stack(struct builder *builder, const struct open_stack *stack,
-		     struct window_stack *stacks)
+int window_builder_add_stack(struct window_builder *builder, const struct open_stack *stack,
+			     struct window_stack *stacks)
 {
 	int r;
 
@@ -261,7 +247,7 @@ static void count_samples(struct collector *collector, const struct open_stack *
 	}
 }
 
-static int build_stacks(struct builder *builder)
+static int build_stacks(struct window_builder *builder)
 {
 	struct collector *collector = builder->collector;
 	const struct open_stack_vec *open = &collector->open.stacks;
@@ -286,7 +272,7 @@ static int build_stacks(struct builder *builder)
 		    !definitions_must_send(&collector->definitions, &number->first_sent_sequence,
 					   builder->window->sequence))
 			continue;
-		r = add_stack(builder, &open->items[i], builder->window->stacks);
+		r = window_builder_add_stack(builder, &open->items[i], builder->window->stacks);
 		if (r < 0)
 			return r;
 	}
@@ -303,7 +289,7 @@ static void *copy_items(struct arena *arena, const void *items, size_t count, si
 	return copy;
 }
 
-static int finish_objects(struct builder *builder)
+int window_builder_finish(struct window_builder *builder)
 {
 	builder->window->executables =
 		copy_items(builder->arena, builder->included.items, builder->included.count,
@@ -336,19 +322,20 @@ static void open_next_window(struct collector *collector)
 	process_table_sweep(collector->options.processes, collector->window);
 }
 
-static int builder_init(struct builder *builder, struct collector *collector, struct window *window)
+int window_builder_init(struct window_builder *builder, struct collector *collector,
+			struct window *window)
 {
 	int r;
 
-	*builder = (struct builder){ .collector = collector,
-				     .window = window,
-				     .arena = collector->close_arena };
+	*builder = (struct window_builder){ .collector = collector,
+					    .window = window,
+					    .arena = collector->close_arena };
 	arena_clear(collector->close_arena);
 	r = hash_table_new(sizeof(uint32_t), 0, 0, &builder->executables);
 	return r < 0 ? r : hash_table_new(sizeof(uint32_t), 0, 0, &builder->code_objects);
 }
 
-static void builder_release(struct builder *builder)
+void window_builder_release(struct window_builder *builder)
 {
 	builder->executables = hash_table_free(builder->executables);
 	builder->processes = hash_table_free(builder->processes);
@@ -357,7 +344,7 @@ static void builder_release(struct builder *builder)
 	vec_release(&builder->included_code);
 }
 
-static int build_window(struct builder *builder)
+static int build_window(struct window_builder *builder)
 {
 	struct collector *collector = builder->collector;
 	struct window *window = builder->window;
@@ -366,13 +353,13 @@ static int build_window(struct builder *builder)
 	r = build_processes(builder);
 	if (r < 0)
 		return r;
-	r = build_series(builder, collector->window);
+	r = window_builder_series(builder, collector->window);
 	if (r < 0)
 		return r;
 	r = build_stacks(builder);
 	if (r < 0)
 		return r;
-	r = finish_objects(builder);
+	r = window_builder_finish(builder);
 	if (r < 0)
 		return r;
 	window->rows = copy_items(builder->arena, collector->rows.items, collector->rows.count,
@@ -383,7 +370,7 @@ static int build_window(struct builder *builder)
 
 int collector_close(struct collector *collector, struct window *window)
 {
-	struct builder builder;
+	struct window_builder builder;
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(collector->folds); i++) {
@@ -395,111 +382,12 @@ int collector_close(struct collector *collector, struct window *window)
 	r = collector_name_code(collector);
 	if (r == -ENOMEM)
 		collector->stats.stacks_dropped++;
-	r = builder_init(&builder, collector, window);
+	r = window_builder_init(&builder, collector, window);
 	if (r == 0)
 		r = build_window(&builder);
 	collector->stats.rows += collector->rows.count;
 	vec_clear(&collector->rows);
-	builder_release(&builder);
+	window_builder_release(&builder);
 	open_next_window(collector);
-	return r;
-}
-
-static int supplement_process(void *arg, struct process *process)
-{
-	struct builder *builder = arg;
-	struct window_process *processes = (struct window_process *)builder->window->processes;
-	int r;
-
-	if (!process->number)
-		return 0;
-	process->first_sent_sequence = builder->window->sequence;
-	r = hash_table_insert(builder->processes, &process->number, NULL);
-	if (r < 0)
-		return r;
-	return build_process(builder, process, &processes[builder->window->n_processes++]);
-}
-
-static int count_process(void *arg, struct process *process)
-{
-	size_t *count = arg;
-
-	*count += process->number != 0;
-	return 0;
-}
-
-static const struct open_stack *stack_of_number(const struct window_stacks *stacks, uint32_t number)
-{
-	for (size_t i = 0; i < stacks->stacks.count; i++) {
-		if (stacks->stacks.items[i].number == number)
-			return &stacks->stacks.items[i];
-	}
-	return NULL;
-}
-
-/* Adds a stack that was seen in one of the last two windows, or one without frames. */
-static int supplement_stack(struct builder *builder, uint32_t number)
-{
-	const struct collector *collector = builder->collector;
-	const struct open_stack without_frames = { .number = number };
-	const struct open_stack *stack = stack_of_number(&collector->open, number);
-
-	if (!stack)
-		stack = stack_of_number(&collector->before, number);
-	return add_stack(builder, stack ? stack : &without_frames, builder->window->stacks);
-}
-
-static int build_supplement(struct builder *builder, const struct missing_numbers *missing)
-{
-	struct process_table *table = builder->collector->options.processes;
-	struct window *window = builder->window;
-	size_t n_processes = 0;
-	int r;
-
-	r = hash_table_new(sizeof(uint32_t), 0, 0, &builder->processes);
-	if (r < 0)
-		return r;
-	(void)process_table_each(table, count_process, &n_processes);
-	window->processes =
-		arena_alloc_array(builder->arena, n_processes + 1, sizeof(*window->processes));
-	window->stacks =
-		arena_alloc_array(builder->arena, missing->n_stacks + 1, sizeof(*window->stacks));
-	if (!window->processes || !window->stacks)
-		return -ENOMEM;
-	r = process_table_each(table, supplement_process, builder);
-	if (r < 0)
-		return r;
-	r = build_series(builder, 0);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < missing->n_stacks; i++) {
-		r = supplement_stack(builder, missing->stacks[i]);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; i < missing->n_executables; i++) {
-		r = include_executable(builder, missing->executables[i]);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; i < missing->n_code_objects; i++) {
-		r = include_code_object(builder, missing->code_objects[i]);
-		if (r < 0)
-			return r;
-	}
-	return finish_objects(builder);
-}
-
-int collector_supplement(struct collector *collector, const struct missing_numbers *missing,
-			 struct window *window)
-{
-	struct builder builder;
-	int r;
-
-	collector_forget(collector, true);
-	r = builder_init(&builder, collector, window);
-	if (r == 0)
-		r = build_supplement(&builder, missing);
-	builder_release(&builder);
 	return r;
 }

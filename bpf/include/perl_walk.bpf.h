@@ -5,16 +5,16 @@
  * Adds the frames of Perl to a stack (struct abi_perl_layout), after all native frames, as
  * ruby_walk.bpf.h does.
  *
- * The statement that a frame executes is that from which the next inner frame was entered, and
- * PL_curcop for the innermost one. A sub that has just been entered has no statement yet: PL_curcop
- * is that of its caller.
+ * A frame executes the statement from which the next inner frame was entered. The innermost frame
+ * executes PL_curcop. A sub that has just been entered has not set PL_curcop yet: then PL_curcop is
+ * still the statement of its caller.
  */
 
 #include "bpf/include/interpreter.bpf.h"
 #include "bpf/include/task.bpf.h"
 #include "common/frame.h"
 
-/* Contexts and stacks that are read. A sub may have several contexts of loops and blocks. */
+/* Most contexts and stacks that are read. A sub has a context for each of its loops and blocks. */
 #define PERL_MAX_STEPS (4 * ABI_MAX_USER_FRAMES)
 
 /*
@@ -48,13 +48,16 @@
 #define PERL_IN_REGEX    0x40 /* of a sub: code in a regular expression */
 #define PERL_EVAL_BLOCK  0x40
 
-/* The number of the eval's instruction in the word with the kind. */
+/* The word with the kind has the number of the eval's instruction in these bits. */
 #define PERL_EVAL_SHIFT 23
 #define PERL_EVAL_BITS  0x1ff
 
 #define PERL_STACK_MAIN 1
 
-/* Of a sub: its first instruction, and flags: it is a copy with variables of its own; no name. */
+/*
+ * Words of a sub: its first instruction, and flags. PERL_SUB_COPY: the sub is a copy that has its
+ * own variables; PERL_SUB_ANONYMOUS: it has no name.
+ */
 #define PERL_SUB_START     40
 #define PERL_SUB_WORDS     7
 #define PERL_SUB_FLAGS     6 /* upper half of this word from there on */
@@ -62,8 +65,8 @@
 #define PERL_SUB_ANONYMOUS 0x80
 
 /*
- * Marks a call of the loop, after the native unwinder has gone to its caller. A call by the code
- * of an eval is one with the call around it.
+ * Marks a call of the loop. The native unwinder has found the caller of this call already. If the
+ * code of an eval called the loop, this call and the one around it count as one.
  */
 static __always_inline void note_perl_loop(struct sample *sample,
 					   const struct abi_interpreter *perl)
@@ -161,7 +164,7 @@ static __always_inline bool add_last_frame(struct sample *sample, __u64 caller)
 
 	if (walk->address == 0)
 		return true;
-	/* A sub that has called itself has the statement among its own. */
+	/* The statement is that of the caller. Only a sub that has called itself contains it. */
 	if (walk->is_entered && walk->address != caller)
 		walk->line = 0;
 	if (is_full(sample) || !sample_add_frame(sample, walk->kind, walk->line, walk->address))
@@ -172,8 +175,8 @@ static __always_inline bool add_last_frame(struct sample *sample, __u64 caller)
 }
 
 /*
- * The address of a frame of the sub. A closure without a name may live as long as one call, but its
- * instructions are those of the sub of which it is a copy.
+ * Returns the address that identifies the sub in frames. A closure without a name may be freed
+ * after one call. It is a copy of a sub and shares its instructions, so their address is returned.
  */
 static __always_inline __u64 address_of_sub(__u64 cv)
 {
@@ -202,7 +205,7 @@ static __always_inline bool add_perl_frame(struct sample *sample, __u64 address,
 
 	if (!read_statement(walk->cop, &line, &file))
 		return false;
-	/* The file of a string eval has a number, and lives as long as the call. */
+	/* Each call of a string eval makes a file with a new number and frees it at the end. */
 	if (mark == ABI_PERL_EVAL)
 		address = mark;
 	else if (mark)

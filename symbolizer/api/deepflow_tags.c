@@ -15,7 +15,7 @@
 #include "symbolizer/query/filter/tags.h"
 #include "symbolizer/query/labels.h"
 
-/* By the source of a tag. NULL: the tag is not listed. */
+/* The type of each tag, by the source of its values. NULL: the tag is not listed. */
 #define TYPE_SERVICE      "string_enum"
 #define TYPE_PID          "int"
 #define TYPE_THREAD       "string_enum"
@@ -117,7 +117,7 @@ static void write_tag(struct json_writer *json, const char *name, const char *ty
 		      const char *category, const char *help)
 {
 	json_array_begin(json);
-	/* The names of both sides of a connection, and those for people. */
+	/* The columns from name to display_name_en all have the name. */
 	for (unsigned int i = 0; i < 6; i++)
 		json_text(json, name);
 	json_text(json, type);
@@ -176,7 +176,7 @@ int deepflow_write_tags(struct deepflow_call *call, struct json_writer *json)
 	size_t n_labels = 0, n_hosts = 0;
 	int r = store_list_label_names(call->view, "", MAX_LABELS, call->arena, &labels, &n_labels);
 
-	/* An engine that cannot list them has none to offer; they can be typed. */
+	/* An engine that cannot list label names offers none; users can still type them. */
 	if (r == 0 || r == -EOPNOTSUPP)
 		r = store_list_hosts(call->view, call->arena, &hosts, &n_hosts);
 	if (r < 0)

@@ -86,15 +86,16 @@ static int set_events(struct deepflow_call *call, const char *const *names, size
 	call->profile.event = all;
 	call->counts_twice =
 		is_named("off-cpu", names, count) && is_named("run-queue", names, count);
-	/* A message about one of them is no reason while there are others. */
+	/* If any type exists, drop the message about one that does not. */
 	if (all->name)
 		call->message[0] = '\0';
 	return all->name != NULL;
 }
 
 /*
- * The event types in the conditions, or the one in the field to which the plugin copies it. Returns
- * 1; 0 if there is no such type, with the reason in call->message, or a negative errno.
+ * Takes the event types from the conditions. Without any, takes the type from the request's field
+ * to which the plugin copies it. Returns 1; 0 if there is no such type, with the reason in
+ * call->message, or a negative errno.
  */
 static int set_event_type(struct deepflow_call *call)
 {
@@ -209,7 +210,7 @@ static void answer_of_events(struct deepflow_call *call)
 		answer_nothing(call);
 		return;
 	}
-	/* One service is found faster than by the filter, and "Total" only so. */
+	/* Searching for one service is faster than filtering, and no filter finds "Total". */
 	call->profile.service = filter_take_value(call->filter, "app_service");
 	answer(call);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/search.h"
 #include "common/vec.h"
 
 VEC_DEFINE(row_vec, struct disassembly_row);
@@ -66,16 +67,8 @@ struct joining {
 
 static uint32_t block_of(const struct disassembly *code, uint64_t elf_addr)
 {
-	size_t low = 0, high = code->n_blocks;
+	const size_t low = lower_bound(at, code->n_blocks, code->blocks[at].elf_addr <= elf_addr);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (code->blocks[middle].elf_addr <= elf_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && elf_addr - code->blocks[low - 1].elf_addr < code->blocks[low - 1].size
 		       ? (uint32_t)(low - 1)
 		       : DISASSEMBLY_NO_BLOCK;

@@ -25,6 +25,8 @@
 #include "common/cancel.h"
 #include "common/memory_budget.h"
 #include "symbolizer/store/batch.h"
+#include "symbolizer/store/store_sum.h"
+#include "symbolizer/store/stored_objects.h"
 
 struct store;
 
@@ -42,92 +44,6 @@ struct store_view {
 	const char *tenant;
 	const struct cancel *cancel;
 	struct memory_budget *memory;
-};
-
-struct store_host {
-	uint32_t id;
-	const char *name;
-	const char *agent_id; /* hex */
-	const char *kernel_release;
-	const char *architecture;
-	const char *agent_version;
-	const char *boot_id;
-	uint32_t n_cpus;
-	const char **ips;
-	uint32_t n_ips;
-	struct label *labels;
-	uint32_t n_labels;
-	uint64_t first_seen_ns; /* wall */
-	uint64_t last_seen_ns;
-};
-
-struct store_process {
-	uint64_t id;
-	const struct store_host *host;
-	const char *name; /* app_service */
-	const char *executable_path;
-	uint32_t pid;
-	uint64_t start_time_ns;
-	uint32_t main_executable; /* ID, 0 unknown */
-	/* A handle too: processes with an equal one map all files from equal paths. 0 unknown. */
-	uint64_t path_set;
-	bool kernel_thread;
-	bool without_stacks;
-	struct label *labels;
-	uint32_t n_labels;
-};
-
-struct store_series {
-	uint64_t id;
-	const char *tenant;
-	const struct store_process *process;
-	uint32_t tid;
-	const char *thread_name;
-	enum event_type type;
-	int cpu; /* -1 */
-	uint64_t period_ns;
-	const struct event_type_info *event; /* of @type; NULL: see store_series_event() */
-	struct label *labels;                /* sorted by name */
-	uint32_t n_labels;
-	uint64_t first_slot, last_slot; /* of its samples on the days that the query overlaps */
-};
-
-struct store_frame {
-	uint8_t kind;    /* enum frame_kind, or a number that this version does not know */
-	uint32_t object; /* ID of an executable, or FRAME_CODE_OBJECT | ID; 0 none */
-	uint64_t address;
-};
-
-/* Texts that are not known are "". */
-struct store_code_object {
-	uint32_t id; /* without FRAME_CODE_OBJECT */
-	const char *language;
-	const char *function;
-	const char *qualified_name;
-	const char *file;
-	uint32_t first_line; /* 0 unknown */
-	struct bytes_view line_table;
-};
-
-/* An executable in a process. */
-struct store_mapped_file {
-	uint64_t process; /* ID; 0: any of the latest thousands of processes */
-	uint32_t executable;
-};
-
-struct store_stack {
-	uint8_t cut;
-	uint32_t n_frames;                /* 0 also for an unknown ID */
-	const struct store_frame *frames; /* leaf first */
-};
-
-struct store_executable {
-	uint32_t id;
-	struct executable_id identity;
-	const char *name;
-	enum executable_role role;
-	const struct load_segment *segments;
-	uint32_t n_segments;
 };
 
 /* Selects series. Fields that are zero or NULL do not restrict the result. */
@@ -148,76 +64,6 @@ struct store_range {
 /* @series_index is an index into the IDs of store_scan(). A result < 0 ends the scan with it. */
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
-
-/* How several rows with the same group and stack become one value. */
-enum store_sum_policy {
-	STORE_SUM_ADD,  /* their values are added */
-	STORE_SUM_LAST, /* the rows of the newest slot are added, older rows do not count */
-};
-
-/* A series of a sum. */
-struct store_sum_series {
-	uint64_t id;
-	uint64_t factor; /* its values are multiplied by it: a period, or 1 */
-	uint32_t group;  /* the caller's number */
-	bool marked;     /* its values are also added to store_sums.marked_value */
-};
-
-/* Most items of a sum, 32 bytes each. A day of a busy fleet has several hundred thousand. */
-#define STORE_SUM_MAX_ITEMS (8u << 20)
-
-/* Most steps of a sum. Engines hold 16 bytes for each while they read a part of the samples. */
-#define STORE_MAX_STEPS 100000
-
-struct store_sum_query {
-	const struct store_sum_series *series; /* [n_series] ascending by ID */
-	size_t n_series;
-	uint64_t from_slot, to_slot; /* rows with from_slot <= slot < to_slot */
-	enum store_sum_policy policy;
-	bool without_stacks; /* one item a group, with stack 0 */
-	bool last_slots;     /* fill last_slot with STORE_SUM_ADD too */
-	/*
-	 * Not 0: one item for each group and step of this length from from_slot on, with the
-	 * number of the step in the place of the stack. Only with STORE_SUM_ADD and without_stacks,
-	 * without last_slots, and for at most STORE_MAX_STEPS steps. The range is not widened: the
-	 * sum of an hour without samples is divided among its steps by their length.
-	 */
-	uint64_t step_slots;
-	size_t max_items; /* 0: STORE_SUM_MAX_ITEMS */
-};
-
-/* The number of steps that begin in the range; 0: the query has no steps. */
-static inline uint64_t store_sum_steps(const struct store_sum_query *query)
-{
-	return query->step_slots ? (query->to_slot - query->from_slot + query->step_slots - 1) /
-					   query->step_slots
-				 : 0;
-}
-
-/* The stack ID of values of stacks that have no item, because there are too many. */
-#define STORE_OTHER_STACKS UINT64_MAX
-
-struct store_sum {
-	uint64_t stack;     /* with steps: the number of the step */
-	uint64_t value;     /* UINT64_MAX also for larger values */
-	uint64_t last_slot; /* the newest slot of the rows; 0 if it was not asked for */
-	uint32_t group;
-};
-
-struct store_sums {
-	struct store_sum *items; /* [count] in any order; store_sums_release() frees them */
-	size_t count;
-	uint64_t n_rows; /* that were added; 0: the engine does not count rows */
-	uint64_t marked_value;
-	uint64_t n_damaged_blocks; /* of the series' hosts, which were skipped */
-	/*
-	 * The range of the sums, if it is wider than that of the query, because only sums of hours
-	 * are left of it; both 0: it may be equal.
-	 */
-	uint64_t from_slot, to_slot;
-	struct memory_budget *memory;
-	uint64_t taken_bytes; /* of the budget */
-};
 
 /*
  * Called with the time that one batch covers: the agent of @host ran from @first_slot to
@@ -260,21 +106,6 @@ struct store_batch_counters {
 
 /* @counters is valid during the call only. A result < 0 ends the scan with it. */
 typedef int (*store_counters_function)(void *arg, const struct store_batch_counters *counters);
-
-/* A name of processes of the tenant. */
-struct store_service {
-	const char *name;
-	bool without_stacks; /* of the first process found with that name */
-};
-
-/* A service with samples of one event type in a time range. */
-struct store_active_service {
-	const char *name;
-	enum event_type type;
-	uint64_t first_slot, last_slot; /* of its series on the days that the query overlaps */
-	uint32_t n_hosts, n_processes;
-	const struct event_type_info *event; /* of @type */
-};
 
 /* Why samples were removed. */
 enum store_removal {
@@ -344,13 +175,6 @@ static inline int store_sum(struct store_view *view, const struct store_sum_quer
 			    struct store_sums *ret_sums)
 {
 	return view->operations->sum(view, query, ret_sums);
-}
-
-static inline void store_sums_release(struct store_sums *sums)
-{
-	free(sums->items);
-	memory_budget_give(sums->memory, sums->taken_bytes);
-	*sums = (struct store_sums){};
 }
 
 /*

@@ -181,7 +181,7 @@ static double look_all_up(const struct symbol_file *file, const uint64_t *addres
 	return (double)count / (seconds_now() - start);
 }
 
-/* The best of a few passes, because other programs may have used the caches during the others. */
+/* Returns the best rate of a few passes: other programs may slow down some of them. */
 static double best_rate(const struct symbol_file *file, const uint64_t *addresses, size_t count,
 			struct totals *totals)
 {

@@ -20,7 +20,7 @@ static void use(struct batch_block *block)
 	(void)batch_counters_encode(block, range, false, &counters);
 }
 
-/* The input: the number of batches and the size of the times, a byte each; times; counters. */
+/* Byte 0: the number of batches. Byte 1: the size of the times. Then times, then counters. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped(batch_block_release) struct batch_block block = {};

@@ -361,7 +361,7 @@ void batch_builder_counter(struct batch_builder *builder, const char *name, uint
 	must_push(&builder->counters, counter);
 }
 
-/* The space of a frame. */
+/* The key of a frame's space. A space has the frames of one kind in one executable or object. */
 static uint64_t key_of_frame(const struct batch_frame *frame)
 {
 	return frame->kind | (uint64_t)frame->object << 8;
@@ -389,7 +389,7 @@ static int compare_stacks(const void *a, const void *b)
 	return left->n_frames < right->n_frames ? -1 : left->n_frames > right->n_frames;
 }
 
-/* Finds or adds the frame's space. */
+/* Returns the index of the frame's space in @table. Adds the space if the table lacks it. */
 static uint32_t find_space(Hearth__V1__StackTable *table, const struct batch_frame *frame)
 {
 	bool is_code = frame->object & FRAME_CODE_OBJECT;

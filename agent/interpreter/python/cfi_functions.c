@@ -4,6 +4,7 @@
  * number of rows. A row has two words: the address of a function, and that of its FDE.
  */
 #include "agent/interpreter/python/cfi_functions.h"
+#include "common/search.h"
 
 #include <string.h>
 
@@ -70,16 +71,9 @@ uint64_t cfi_functions_start(const struct cfi_functions *functions, size_t index
 
 size_t cfi_functions_find(const struct cfi_functions *functions, uint64_t vaddr)
 {
-	size_t low = 0, high = functions->count;
+	const size_t low =
+		lower_bound(at, functions->count, cfi_functions_start(functions, at) <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cfi_functions_start(functions, middle) <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low == 0 ? functions->count : low - 1;
 }
 

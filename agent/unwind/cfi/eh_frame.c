@@ -6,6 +6,7 @@
 #include "agent/unwind/cfi/eh_frame.h"
 
 #include "common/elf/eh_frame_entry.h"
+#include "common/search.h"
 #include "common/vec.h"
 
 struct cie {
@@ -112,19 +113,13 @@ static int add_cie(struct eh_frame_parser *parser, const struct entry *entry,
 static const struct cie *find_cie(struct eh_frame_parser *parser, uint64_t offset)
 {
 	const struct cie *cies = parser->cies.items;
-	size_t low = 0, high = parser->cies.count;
+	const size_t count = parser->cies.count;
+	size_t low;
 
-	if (parser->last_cie < high && cies[parser->last_cie].offset == offset)
+	if (parser->last_cie < count && cies[parser->last_cie].offset == offset)
 		return &cies[parser->last_cie];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cies[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == parser->cies.count || cies[low].offset != offset)
+	low = lower_bound(at, count, cies[at].offset < offset);
+	if (low == count || cies[low].offset != offset)
 		return NULL;
 	parser->last_cie = low;
 	return &cies[low];

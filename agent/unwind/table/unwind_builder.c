@@ -11,6 +11,7 @@
 #include "agent/unwind/table/unwind_packer.h"
 #include "agent/unwind/table/unwind_rule.h"
 #include "agent/unwind/table/unwind_sweep.h"
+#include "common/search.h"
 
 /* Linkers make far fewer. The code of further segments is ignored. */
 #define MAX_RANGES 64
@@ -276,17 +277,10 @@ void unwind_builder_sort(struct unwind_builder *builder)
 
 bool unwind_builder_covers(const struct unwind_builder *builder, uint64_t address)
 {
-	size_t low = 0, high = builder->n_sorted;
+	size_t low;
 
 	address -= builder->base_address;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (builder->fdes.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = lower_bound(at, builder->n_sorted, builder->fdes.items[at].start <= address);
 	return low > 0 && address < builder->fdes.items[low - 1].end;
 }
 

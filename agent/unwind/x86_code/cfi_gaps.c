@@ -6,6 +6,7 @@
 
 #include "agent/unwind/cfi/eh_frame_file.h"
 #include "common/scoped.h"
+#include "common/search.h"
 
 /*
  * Padding between functions is shorter, and so are the rests that the linker leaves when it merges
@@ -166,15 +167,7 @@ int cfi_gaps_find(const struct elf_file *elf, struct cfi_gap_vec *gaps)
 
 bool cfi_gaps_contain(const struct cfi_gap_vec *gaps, uint64_t address)
 {
-	size_t low = 0, high = gaps->count;
+	const size_t low = lower_bound(at, gaps->count, gaps->items[at].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (gaps->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && address < gaps->items[low - 1].end;
 }

@@ -8,6 +8,7 @@
 #include "agent/unwind/x86_code/gap_analysis.h"
 #include "common/file.h"
 #include "common/scoped.h"
+#include "common/search.h"
 
 struct gap_rows {
 	struct unwind_builder *builder;
@@ -29,17 +30,7 @@ int gap_rows_are_needed(const struct elf_file *elf)
 /* The index of the first start that is not before @address. */
 static size_t start_from(const struct gap_rows *gap, uint64_t address)
 {
-	size_t low = 0, high = gap->starts.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (gap->starts.items[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return lower_bound(at, gap->starts.count, gap->starts.items[at] < address);
 }
 
 /* A gap that is longer than a range is cut at a function. */

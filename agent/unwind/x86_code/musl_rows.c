@@ -12,6 +12,7 @@
 #include "agent/unwind/x86_code/x86_instruction.h"
 #include "common/file.h"
 #include "common/scoped.h"
+#include "common/search.h"
 
 /* All of musl has 0.6 MB. A statically linked program may have more. */
 #define MAX_CODE_BYTES (32 * MIB)
@@ -135,17 +136,7 @@ static void sort_functions(struct musl_rows *musl)
 /* The index of the first function that begins after @start. */
 static size_t function_after(const struct musl_rows *musl, uint64_t start)
 {
-	size_t low = 0, high = musl->n_sorted;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (musl->functions.items[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return lower_bound(at, musl->n_sorted, musl->functions.items[at].start <= start);
 }
 
 static uint64_t end_of(const struct musl_rows *musl, const struct function *function)

@@ -3,6 +3,7 @@
  * New numbers are mostly the next ones, at the end of the last range.
  */
 
+#include "common/search.h"
 #include "symbolizer/store/segment_db/sequence_set.h"
 
 #include <string.h>
@@ -10,17 +11,7 @@
 /* Index of the first range that ends at @sequence or after it. */
 static size_t find_range(const struct sequence_set *set, uint64_t sequence)
 {
-	size_t low = 0, high = set->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (set->items[middle].last < sequence)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return lower_bound(at, set->count, set->items[at].last < sequence);
 }
 
 bool sequence_set_has(const struct sequence_set *set, uint64_t sequence)

@@ -12,6 +12,7 @@
 
 #include "common/arena.h"
 #include "common/scoped.h"
+#include "common/search.h"
 
 /* A process of a segment. */
 struct entry {
@@ -176,21 +177,15 @@ static const struct process_key *skip_less(const struct process_run *run,
 					   const struct process_key *key)
 {
 	size_t low = 0, high = 1, count = (size_t)(run->end - run->next);
+	const struct process_key *near;
 
 	while (high < count && compare_keys(run->next + high, key) < 0) {
 		low = high;
 		high *= 2;
 	}
 	high = MIN(high, count);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_keys(run->next + middle, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return run->next + low;
+	near = run->next + low;
+	return near + lower_bound(at, high - low, compare_keys(near + at, key) < 0);
 }
 
 /* Moves the run at @i down until no run below it has a smaller first key: a binary heap. */

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "common/search.h"
 #include "common/vec.h"
 
 struct store_state {
@@ -50,18 +51,7 @@ struct store_state *store_state_free(struct store_state *state)
 /* Returns the index of the first day >= @day. */
 static size_t find_day(const struct store_state *state, day_number day)
 {
-	size_t low = 0;
-	size_t high = state->days.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (state->days.items[middle].day < day)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return lower_bound(at, state->days.count, state->days.items[at].day < day);
 }
 
 static bool is_day_at(const struct store_state *state, size_t position, day_number day)

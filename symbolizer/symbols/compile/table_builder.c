@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/hash_table.h"
+#include "common/search.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 int table_builder_init(struct table_builder *builder, uint64_t base,
@@ -76,17 +77,8 @@ int64_t table_builder_symbol_at(const struct table_builder *builder, uint32_t of
 {
 	const struct function_range *symbols = builder->symbols->items;
 	const uint64_t elf_addr = builder->base + offset;
-	size_t low = 0;
-	size_t high = builder->symbols->count;
+	const size_t low = lower_bound(at, builder->symbols->count, symbols[at].start <= elf_addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].start <= elf_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && elf_addr < symbols[low - 1].end ? (int64_t)low - 1 : -1;
 }
 

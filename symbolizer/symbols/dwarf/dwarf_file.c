@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 
+#include "common/search.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 static int read_sections(struct dwarf_file *file)
@@ -158,23 +159,16 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref)
 {
 	const bool in_types = (ref & DWARF_REF_TYPES) != 0;
 	const uint64_t offset = DWARF_REF_OFFSET(ref);
-	size_t low = 0, high;
 	struct dwarf_unit *unit;
+	size_t low;
 
 	if (DWARF_REF_FILE(ref) >= N_DWARF_FILES || !file->files[DWARF_REF_FILE(ref)])
 		return NULL;
 	file = file->files[DWARF_REF_FILE(ref)];
-	high = file->units.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		unit = &file->units.items[middle];
-		if (unit->in_types < in_types ||
-		    (unit->in_types == in_types && unit->start <= offset))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = lower_bound(at, file->units.count,
+			  file->units.items[at].in_types < in_types ||
+				  (file->units.items[at].in_types == in_types &&
+				   file->units.items[at].start <= offset));
 	unit = low > 0 ? &file->units.items[low - 1] : NULL;
 	return unit && unit->in_types == in_types && offset >= unit->entries && offset < unit->end
 		       ? unit
@@ -215,16 +209,9 @@ int dwarf_file_sort_ids(struct dwarf_file *file)
 struct dwarf_unit *dwarf_unit_by_id(struct dwarf_file *file, uint64_t id, bool is_type)
 {
 	const struct dwarf_unit_id wanted = { .id = id, .is_type = is_type };
-	size_t low = 0, high = file->ids.count;
+	const size_t low =
+		lower_bound(at, file->ids.count, compare_ids(&file->ids.items[at], &wanted) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_ids(&file->ids.items[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == file->ids.count || file->ids.items[low].id != id ||
 	    file->ids.items[low].is_type != is_type)
 		return NULL;

@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
@@ -46,17 +47,8 @@ int image_code_sections(const struct elf_image *image, struct code_section_vec *
 
 const struct code_section *code_section_at(const struct code_section_vec *code, uint64_t elf_addr)
 {
-	size_t low = 0;
-	size_t high = code->count;
+	const size_t low = lower_bound(at, code->count, code->items[at].start <= elf_addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->items[middle].start <= elf_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && elf_addr < code->items[low - 1].end ? &code->items[low - 1] : NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "common/elf/eh_frame_entry.h"
+#include "common/search.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 struct cie {
@@ -49,20 +50,13 @@ static int add_cie(struct reading *reading, size_t offset, struct bytes_reader *
 static const struct cie *find_cie(struct reading *reading, size_t offset)
 {
 	const struct cie *cies = reading->cies.items;
-	size_t low = 0;
-	size_t high = reading->cies.count;
+	const size_t count = reading->cies.count;
+	size_t low;
 
-	if (reading->last_cie < high && cies[reading->last_cie].offset == offset)
+	if (reading->last_cie < count && cies[reading->last_cie].offset == offset)
 		return &cies[reading->last_cie];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cies[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == reading->cies.count || cies[low].offset != offset)
+	low = lower_bound(at, count, cies[at].offset < offset);
+	if (low == count || cies[low].offset != offset)
 		return NULL;
 	reading->last_cie = low;
 	return &cies[low];

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "symbolizer/symbols/elf/image_symbols.h"
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_file.h"
@@ -96,17 +97,8 @@ static int read_slots(struct elf_image *image, struct plt_slot_vec *slots)
 
 static const char *slot_name(const struct plt_slot_vec *slots, uint64_t elf_addr)
 {
-	size_t low = 0;
-	size_t high = slots->count;
+	const size_t low = lower_bound(at, slots->count, slots->items[at].elf_addr < elf_addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (slots->items[middle].elf_addr < elf_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < slots->count && slots->items[low].elf_addr == elf_addr ? slots->items[low].name
 									    : NULL;
 }

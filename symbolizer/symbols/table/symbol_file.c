@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "common/search.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
 struct symbol_file {
@@ -363,17 +364,8 @@ int symbol_file_nameless(const struct symbol_file *file, uint64_t elf_addr,
 	const struct symbol_nameless *nameless = file->arrays.nameless;
 	const uint64_t base = file->header->base;
 	const uint64_t offset = elf_addr - base;
-	uint32_t low = 0;
-	uint32_t high = file->header->n_nameless;
+	const size_t low = lower_bound(at, file->header->n_nameless, nameless[at].start <= offset);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (nameless[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0 || offset >= nameless[low - 1].end)
 		return 0;
 	*ret_range = (struct symbol_range){

@@ -2,6 +2,7 @@
 #include "symbolizer/symbols/table/symbol_pack.h"
 
 #include "common/scoped.h"
+#include "common/search.h"
 #include "common/zstd_frame.h"
 #include "symbolizer/symbols/table/symbol_columns.h"
 
@@ -141,8 +142,7 @@ struct used_texts {
 
 static void put_text(struct packing *packing, uint32_t text, struct used_texts *used)
 {
-	size_t low = 0;
-	size_t high = used->count;
+	size_t low;
 
 	if (text == used->next) {
 		used->offsets[used->count++] = text;
@@ -151,14 +151,7 @@ static void put_text(struct packing *packing, uint32_t text, struct used_texts *
 		return;
 	}
 	assert(text < used->next);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (used->offsets[middle] < text)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = lower_bound(at, used->count, used->offsets[at] < text);
 	put(&packing->writer, used->count - low);
 }
 
