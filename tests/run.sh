@@ -81,12 +81,13 @@ show_tail() {
 # the log has none.
 assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
-# execute NAME LIMIT_S COMMAND...: runs a test. Writes its log, and its exit status and duration to a file beside the log.
+# execute NAME LIMIT_S COMMAND...: runs a test. Writes its log, and its exit status and duration to a file beside the log. In a
+# session of its own, so that the scheduler gives tests on one CPU equal parts, however many processes a test has.
 execute() {
 	local name=$1 limit=$2 log started=$SECONDS status=0
 	shift 2
 	log=$(log_of "$name")
-	timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null &
+	setsid timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	test_pid=$!
 	wait "$test_pid" || status=$?
 	printf '%d %d\n' $status $((SECONDS - started)) >"$log.end"

@@ -6,7 +6,7 @@
 # samples, and SQL finds the right share of each function. Debuginfo that is uploaded later names the functions in rows that
 # are there already.
 #
-# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests on the other CPUs at the same time.
+# This test needs one CPU: tests/run.sh pins it to a CPU and runs other tests at the same time.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf
