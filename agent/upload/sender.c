@@ -72,7 +72,7 @@ struct queued_batch *batch_queue_take_first(struct batch_queue *queue)
 	return batch;
 }
 
-void sender_report_lost(struct sender *sender, const struct spool_key *key)
+void sender_report_undelivered(struct sender *sender, const struct spool_key *key)
 {
 	struct sender_event event = {
 		.type = SENDER_DROPPED,
@@ -80,10 +80,15 @@ void sender_report_lost(struct sender *sender, const struct spool_key *key)
 		.sequence = key->sequence,
 	};
 
+	(void)event_queue_push_take(&sender->events, &event);
+}
+
+void sender_report_lost(struct sender *sender, const struct spool_key *key)
+{
 	(void)pthread_mutex_lock(&sender->lock);
 	sender->stats.batches_dropped++;
 	(void)pthread_mutex_unlock(&sender->lock);
-	(void)event_queue_push_take(&sender->events, &event);
+	sender_report_undelivered(sender, key);
 }
 
 static int init_locks(struct sender *sender)
@@ -236,7 +241,7 @@ int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, 
 	}
 	(void)pthread_mutex_unlock(&sender->lock);
 	if (too_late) {
-		sender_report_lost(sender, &supplement->key);
+		sender_report_undelivered(sender, &supplement->key);
 		(void)queued_batch_free(supplement);
 	}
 	return 0;

@@ -264,7 +264,7 @@ static int deliver_supplement(struct sender *sender, const struct queued_batch *
 		emit_acknowledged(sender, &supplement->key);
 		return 1;
 	}
-	sender_report_lost(sender, &supplement->key);
+	sender_report_undelivered(sender, &supplement->key);
 	return delivery == TRY_AGAIN || delivery == CANCELED ? 0 : -EBADMSG;
 }
 
@@ -322,6 +322,9 @@ static void deliver_current(struct sender *sender)
 		supply_definitions(sender, &unknown);
 		break;
 	case TRY_AGAIN:
+		/* The server that answers next may be another one, which lacks other definitions. */
+		sender->supplement_rounds = 0;
+		break;
 	case CANCELED:
 		break;
 	}

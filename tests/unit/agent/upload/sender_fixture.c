@@ -49,6 +49,10 @@ static void accept_batch(struct server *server, uint64_t epoch, uint64_t sequenc
 	answer->status = 200;
 	if (sequence == server->supplement_sequence)
 		server->unknown_sequence = 0;
+	if (server->fails_after_supplement && sequence >= FIRST_SUPPLEMENT) {
+		server->bad_answers = 1;
+		server->bad_status = 503;
+	}
 	fill_answer(server, epoch, sequence, &answer->body);
 	if (server->unknown_sequence == sequence || server->unknown_sequence == UINT64_MAX)
 		return;

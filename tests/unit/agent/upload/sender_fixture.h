@@ -13,10 +13,11 @@
 #include "tests/support/http_peer.h"
 #include "tests/support/unit.h"
 
-#define EPOCH          7
-#define MAX_ACCEPTED   256
-#define MEMORY_BYTES   MIB
-#define EVENT_LIMIT_MS 20000
+#define EPOCH            7
+#define MAX_ACCEPTED     256
+#define FIRST_SUPPLEMENT 100
+#define MEMORY_BYTES     MIB
+#define EVENT_LIMIT_MS   20000
 
 struct server {
 	struct http_peer *peer;
@@ -33,6 +34,7 @@ struct server {
 	uint64_t refused_sequence;
 	uint64_t unknown_sequence; /* until supplement_sequence is accepted; UINT64_MAX: all */
 	uint64_t supplement_sequence;
+	bool fails_after_supplement; /* the request after one with FIRST_SUPPLEMENT or more */
 	bool answers_html;
 	bool requests_executable;
 	uint32_t interval_ms; /* requested together with the executable */

@@ -146,13 +146,21 @@ static void a_server_that_is_too_old_loses_no_batch(void **state)
 	}
 }
 
+static void supply(struct sender *sender, uint64_t sequence)
+{
+	struct bytes supplement;
+
+	fill_batch(&supplement, EPOCH, sequence);
+	assert_ok(sender_supplement(sender, EPOCH, sequence, &supplement));
+	bytes_release(&supplement);
+}
+
 static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **state)
 {
 	static const uint64_t accepted[] = { 1, 100, 2, 3 };
 	struct server *server = new_server();
 	struct sender *sender;
 	struct sender_event event;
-	struct bytes supplement;
 
 	(void)state;
 	server->unknown_sequence = 2;
@@ -173,9 +181,7 @@ static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **s
 	assert_int_equal(event.unknown_code_objects[0], 14);
 	sender_event_release(&event);
 
-	fill_batch(&supplement, EPOCH, 100);
-	assert_ok(sender_supplement(sender, EPOCH, 100, &supplement));
-	bytes_release(&supplement);
+	supply(sender, 100);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 100);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 2);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 3);
@@ -184,18 +190,48 @@ static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **s
 	free_server(server);
 }
 
+/* As when the server is killed each time it has received them, and starts with an empty store. */
+static void definitions_are_sent_again_after_each_failure_of_the_server(void **state)
+{
+	static const uint64_t last = FIRST_SUPPLEMENT + 5;
+	struct server *server = new_server();
+	struct sender *sender;
+	struct sender_event event;
+	struct sender_stats stats;
+
+	(void)state;
+	server->unknown_sequence = 1;
+	server->supplement_sequence = last;
+	server->fails_after_supplement = true;
+	sender = new_sender(server, NULL, MEMORY_BYTES);
+	submit(sender, 1);
+	for (uint64_t i = FIRST_SUPPLEMENT; i <= last; i++) {
+		event = next_event(sender);
+		assert_int_equal(event.type, SENDER_UNKNOWN);
+		sender_event_release(&event);
+		supply(sender, i);
+		expect_event(sender, SENDER_ACKNOWLEDGED, i);
+	}
+	expect_event(sender, SENDER_ACKNOWLEDGED, 1);
+	sender_stats(sender, &stats);
+	assert_int_equal(stats.batches_dropped, 0);
+	(void)sender_free(sender);
+	free_server(server);
+}
+
 static void an_unexpected_supplement_is_dropped(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender = new_sender(server, NULL, MEMORY_BYTES);
-	struct bytes supplement;
+	struct sender_stats stats;
 
 	(void)state;
-	fill_batch(&supplement, EPOCH, 100);
-	assert_ok(sender_supplement(sender, EPOCH, 100, &supplement));
-	bytes_release(&supplement);
+	supply(sender, 100);
 	expect_event(sender, SENDER_DROPPED, 100);
 	expect_accepted(server, 0, NULL);
+	/* A metric of lost batches would count samples that are not lost. */
+	sender_stats(sender, &stats);
+	assert_int_equal(stats.batches_dropped, 0);
 	(void)sender_free(sender);
 	free_server(server);
 }
@@ -253,6 +289,7 @@ int main(void)
 		cmocka_unit_test(a_permanently_refused_batch_does_not_delay_others),
 		cmocka_unit_test(a_server_that_is_too_old_loses_no_batch),
 		cmocka_unit_test(definitions_that_the_server_lacks_are_sent_before_the_batch),
+		cmocka_unit_test(definitions_are_sent_again_after_each_failure_of_the_server),
 		cmocka_unit_test(an_unexpected_supplement_is_dropped),
 		cmocka_unit_test(requests_of_the_server_become_events),
 	};
