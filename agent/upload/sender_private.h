@@ -80,8 +80,8 @@ struct queued_batch *batch_queue_take_first(struct batch_queue *queue);
 void sender_report_lost(struct sender *sender, const struct spool_key *key);
 
 /*
- * Emits the same event for definitions that were not delivered. They are not counted: the batch that
- * needs them is tried again, and is counted if it is lost.
+ * Emits the same event for definitions that were not delivered. They are not counted: the batch
+ * that needs them is tried again, and is counted if it is lost.
  */
 void sender_report_undelivered(struct sender *sender, const struct spool_key *key);
 

@@ -322,7 +322,7 @@ static void deliver_current(struct sender *sender)
 		supply_definitions(sender, &unknown);
 		break;
 	case TRY_AGAIN:
-		/* The server that answers next may be another one, which lacks other definitions. */
+		/* The server that answers next may be another one, and lack other definitions. */
 		sender->supplement_rounds = 0;
 		break;
 	case CANCELED:

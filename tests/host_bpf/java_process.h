@@ -3,12 +3,16 @@
 
 /*
  * A JVM in an invented process. The memory of the stack also contains a code heap of four blobs,
- * with their code, the segment map of the heap, and two interpreted methods. The test defines
- * begin(), run(), link_frame() and the rules of native functions before it includes this file.
+ * with their code, the segment map of the heap, and two interpreted methods. The process is one of
+ * x86-64, or of arm64 if the test defines JAVA_OF_ARM64 before it includes this file.
  */
 
 #include "bpf/abi/jvm.h"
-#include "tests/host_bpf/made_up_stack.h"
+#if defined(JAVA_OF_ARM64)
+#include "tests/host_bpf/arm64_stack.h"
+#else
+#include "tests/host_bpf/x86_stack.h"
+#endif
 
 /* Words of the memory. */
 enum {

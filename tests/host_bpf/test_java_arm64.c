@@ -1,56 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code of a JVM in an invented process of arm64: what differs from test_java_walk. x29 is the
- * frame pointer, x30 the link register, x22 has the position of an interpreted method.
+ * Code of a JVM in an invented process of arm64: what differs from test_java_walk. x22 has the
+ * position of an interpreted method.
  */
-#include "tests/host_bpf/made_up_stack.h"
+#define JAVA_OF_ARM64
+#include "tests/host_bpf/java_process.h"
 
 #define X22 22
-#define X29 29
-#define LR  30
-#define SP  31
-
-#define SIGNATURE UINT64_C(0x005a000000000000)
-
-enum function {
-	WITH_FP, /* CFA = x29 + 16, frame record at x29 */
-	OUTERMOST,
-	N_FUNCTIONS
-};
-
-static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
-	[WITH_FP] = { .cfa = UNWIND_CFA_FP,
-		      .cfa_offset = 16,
-		      .fp = UNWIND_SAVED_CFA,
-		      .fp_offset = -16,
-		      .ra = UNWIND_SAVED_CFA,
-		      .ra_offset = -8,
-		      .rbx_offset = UNWIND_RBX_LOST },
-	[OUTERMOST] = { .cfa = UNWIND_CFA_END },
-};
-
-static void begin(struct made_up *process, uint64_t pc, unsigned int sp_word, uint64_t fp)
-{
-	process->input.registers.pc = pc;
-	process->input.registers.general[SP] = at_word(sp_word);
-	process->input.registers.general[X29] = fp;
-}
-
-static void run(struct made_up *process)
-{
-	process->config.user_pc_mask = (UINT64_C(1) << 48) - 1;
-	host_unwind_arm64(&process->input, &process->output);
-}
-
-/* Writes a frame record. */
-static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp,
-		       uint64_t return_address)
-{
-	process->words[word] = caller_fp;
-	process->words[word + 1] = return_address;
-}
-
-#include "tests/host_bpf/java_process.h"
 
 static void set_link_register(struct java *java, uint64_t address)
 {

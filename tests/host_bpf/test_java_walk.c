@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code of a JVM in an invented process of x86-64. */
-#include "tests/host_bpf/x86_stack.h"
-
 #include "tests/host_bpf/java_process.h"
 
 #define R13 13
