@@ -38,6 +38,6 @@ struct in_process_options {
 int in_process_start(const struct in_process_options *options, struct in_process **ret_in_process);
 
 /* Ends a fill that is under way. Returns NULL. */
-struct in_process *in_process_free(struct in_process *in_process);
+struct in_process *in_process_free(struct in_process *self);
 
 DEFINE_SCOPED(struct in_process *, in_process_free);
