@@ -102,19 +102,43 @@ void api_debuginfo_get(struct api_context *context, const struct http_request *r
 			       debuginfo_answer_file_name(view, &id, arena));
 }
 
+/*
+ * Removes the symbol tables that were made of the removed files: of @id, and of the htlhashes that
+ * found the files. A failure is logged.
+ */
+static void forget_tables(struct api_context *context, const struct executable_id *id,
+			  const struct executable_id *aliases, size_t n_aliases)
+{
+	char text[EXECUTABLE_ID_TEXT_SIZE];
+	int r = resolver_forget(context->resolver, id);
+
+	for (size_t i = 0; i < n_aliases && r >= 0; i++)
+		r = resolver_forget(context->resolver, &aliases[i]);
+	executable_id_format(id, text);
+	if (r < 0)
+		log_warn("cannot remove the symbol table of '%s', its functions keep their names",
+			 text);
+}
+
 void api_debuginfo_delete(struct api_context *context, const struct http_request *request,
 			  struct http_response *response)
 {
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct executable_id *aliases;
 	struct executable_id id;
 	struct json_writer json;
+	size_t n_aliases;
 	int r;
 
 	if (!debuginfo_answer_id(request, response, &id))
 		return;
-	r = debuginfo_remove(context->debuginfo, &id);
-	if (r > 0 && resolver_forget(context->resolver, &id) < 0)
-		log_warn("cannot remove the symbol table of '%s', its functions keep their names",
-			 request->argument);
+	r = arena_new(LIST_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = debuginfo_list_aliases(context->debuginfo, &id, arena, &aliases, &n_aliases);
+	if (r == 0)
+		r = debuginfo_remove(context->debuginfo, &id);
+	if (r > 0)
+		forget_tables(context, &id, aliases, n_aliases);
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "remove");
 	} else if (r == 0) {

@@ -6,8 +6,8 @@
  *
  * Format 1 had one table for files and content, and no sources, executables and upstream servers.
  * Its chunks are kept, since content gets the IDs of the files. Format 2 had no number for tables
- * within executables (DEBUGINFO_EMBEDDED), and no split DWARF. Format 3 had no aliases: a file gets
- * its alias when it is uploaded again.
+ * within executables (DEBUGINFO_EMBEDDED), and no split DWARF. Format 3 had no aliases, and format
+ * 4 none for files of earlier formats: debuginfo_backfill.c adds them.
  */
 
 #include "symbolizer/debuginfo/debuginfo_db.h"
@@ -17,7 +17,7 @@
 #include "symbolizer/sqlite/sqlite_schema.h"
 
 /* Format of the file (SQLite's user_version). */
-#define FORMAT 4
+#define FORMAT 5
 
 static const char new_tables[] =
 	"CREATE TABLE content(id INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER NOT NULL,"
@@ -42,6 +42,10 @@ static const char format_2_to_3[] = "UPDATE file SET richness = richness + 1 WHE
 static const char format_3_to_4[] =
 	"CREATE TABLE alias(htlhash BLOB PRIMARY KEY, kind INTEGER NOT NULL,"
 	" identity BLOB NOT NULL, origin INTEGER NOT NULL) WITHOUT ROWID;";
+
+static const char format_4_to_5[] = "CREATE INDEX alias_identity ON alias(kind, identity);"
+				    "CREATE TABLE unhashed(file INTEGER PRIMARY KEY);"
+				    "INSERT INTO unhashed SELECT id FROM file WHERE role = 1;";
 
 static const char format_0_to_2[] =
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
@@ -92,7 +96,9 @@ static int make_tables(struct sqlite_db *db, int found, const void *arg)
 		r = sqlite_db_run(db, new_indexes);
 	if (r == 0 && found < 3)
 		r = sqlite_db_run(db, format_2_to_3);
-	return r < 0 ? r : sqlite_db_run(db, format_3_to_4);
+	if (r == 0 && found < 4)
+		r = sqlite_db_run(db, format_3_to_4);
+	return r < 0 ? r : sqlite_db_run(db, format_4_to_5);
 }
 
 static const struct sqlite_schema schema = {
@@ -171,8 +177,8 @@ int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 	return 0;
 }
 
-static int find_best(struct sqlite_db *db, const struct debuginfo_key *key,
-		     struct stored_file *ret_file)
+int debuginfo_db_best_own(struct sqlite_db *db, const struct debuginfo_key *key,
+			  struct stored_file *ret_file)
 {
 	static const enum debuginfo_statement of_kind[] = {
 		[DEBUGINFO_KIND_NAMES] = SQL_FILE_FOR_NAMES,
@@ -215,18 +221,32 @@ int debuginfo_db_alias(struct sqlite_db *db, const struct executable_id *htlhash
 	return 1;
 }
 
+static bool is_better(const struct debuginfo_entry *a, const struct debuginfo_entry *b)
+{
+	return a->origin != b->origin ? a->origin > b->origin : a->richness > b->richness;
+}
+
 int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		      struct stored_file *ret_file)
 {
 	struct debuginfo_key aliased = *key;
+	struct stored_file own, other;
 	enum debuginfo_origin origin;
-	int r = find_best(db, key, ret_file);
+	int found, r;
 
-	if (r == 0)
-		r = debuginfo_db_alias(db, &key->id, &aliased.id, &origin);
-	else
+	found = debuginfo_db_best_own(db, key, &own);
+	if (found < 0)
+		return found;
+	r = debuginfo_db_alias(db, &key->id, &aliased.id, &origin);
+	if (r > 0)
+		r = debuginfo_db_best_own(db, &aliased, &other);
+	if (r < 0)
 		return r;
-	return r <= 0 ? r : find_best(db, &aliased, ret_file);
+	if (r > 0 && (found == 0 || is_better(&other.entry, &own.entry)))
+		*ret_file = other;
+	else if (found > 0)
+		*ret_file = own;
+	return found > 0 || r > 0;
 }
 
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file)
@@ -274,15 +294,35 @@ int debuginfo_db_remove_content(struct sqlite_db *db, int64_t content)
 	return r < 0 ? r : sqlite_run(db, SQL_CONTENT_REMOVE, SQL_INT(content));
 }
 
+static int read_owner(struct sqlite_db *db, int64_t file, int64_t *ret_content,
+		      struct executable_id *ret_id)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	struct bytes_view identity;
+	int r;
+
+	r = sqlite_query(db, SQL_FILE_OWNER, &row, SQL_INT(file));
+	if (r <= 0)
+		return r;
+	identity = sqlite_blob(row, 2);
+	r = executable_id_set(ret_id, (unsigned int)sqlite3_column_int(row, 1), identity.data,
+			      identity.size);
+	*ret_content = sqlite3_column_int64(row, 0);
+	return r < 0 ? -EIO : 1;
+}
+
 int debuginfo_db_remove_file(struct sqlite_db *db, int64_t file)
 {
+	struct executable_id id;
 	int64_t content = 0;
 	int r;
 
-	r = number_of(db, SQL_FILE_CONTENT, file, &content);
+	r = read_owner(db, file, &content, &id);
 	if (r <= 0)
 		return r;
 	r = sqlite_run(db, SQL_FILE_REMOVE, SQL_INT(file));
+	if (r == 0)
+		r = sqlite_run(db, SQL_ALIAS_CLEAR, SQL_INT(id.kind), SQL_BLOB(id.bytes, id.size));
 	if (r == 0)
 		r = has_files(db, content);
 	return r == 0 ? debuginfo_db_remove_content(db, content) : MIN(r, 0);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The database debuginfo.db (format 4) and the state of the store, for the files of this folder.
+ * The database debuginfo.db (format 5) and the state of the store, for the files of this folder.
  *
  *   file      the files of an identity: ELF files (path ""), split DWARF, source files
  *   content   the bytes of files; files with equal bytes share a row. `complete` is set after all
@@ -10,7 +10,9 @@
  *   chunk     its ID is content << 24 | number
  *   session   unfinished uploads in pieces
  *   miss      the negative cache of upstream servers
- *   alias     the identity under which a file was uploaded, by the file's htlhash (executable_id.h)
+ *   alias     the identity of an uploaded file by its htlhash (executable_id.h), as long as one of
+ *             both has files
+ *   unhashed  ELF files of earlier formats that have no alias yet
  *   total     stored_bytes of all complete content, updated with it
  */
 
@@ -85,7 +87,7 @@ enum file_role {
 	X(FILE_USED, "UPDATE file SET last_used_ns = ?2, first_used_ns ="                          \
 		     " CASE first_used_ns WHEN 0 THEN ?2 ELSE first_used_ns END WHERE id = ?1")    \
 	X(FILE_REMOVE, "DELETE FROM file WHERE id = ?")                                            \
-	X(FILE_CONTENT, "SELECT content FROM file WHERE id = ?")                                   \
+	X(FILE_OWNER, "SELECT content, kind, identity FROM file WHERE id = ?")                     \
 	X(EVICTION_ORDER, "SELECT file.id, content, stored_bytes" FROM_FILES                       \
 			  " WHERE origin < ?1 AND file.id <> ?2"                                   \
 			  " ORDER BY origin = 3, max(uploaded_ns, last_used_ns) LIMIT 256")        \
@@ -129,6 +131,21 @@ enum file_role {
 	X(ALIAS_READ, "SELECT kind, identity, origin FROM alias WHERE htlhash = ?")                \
 	X(ALIAS_PUT, "INSERT OR REPLACE INTO alias(htlhash, kind, identity, origin)"              \
 		     " VALUES(?, ?, ?, ?)")                                                        \
+	X(ALIAS_COUNT, "SELECT count(*) FROM alias WHERE kind = ? AND identity = ?")               \
+	X(ALIAS_DROP_ONE, "DELETE FROM alias WHERE htlhash = (SELECT htlhash FROM alias"           \
+			  " WHERE kind = ? AND identity = ? AND origin <= ?"                       \
+			  " ORDER BY origin LIMIT 1)")                                             \
+	X(ALIAS_HAS_FILES, "SELECT 1 FROM file WHERE (kind = ?1 AND identity = ?2)"                \
+			   " OR (kind = 4 AND identity = ?3) LIMIT 1")                             \
+	X(ALIAS_CLEAR,                                                                             \
+	  "DELETE FROM alias WHERE ((kind = ?1 AND identity = ?2) OR (?1 = 4 AND htlhash = ?2))"   \
+	  " AND NOT EXISTS (SELECT 1 FROM file WHERE file.kind = alias.kind"                       \
+	  " AND file.identity = alias.identity)"                                                   \
+	  " AND NOT EXISTS (SELECT 1 FROM file WHERE file.kind = 4"                                \
+	  " AND file.identity = alias.htlhash)")                                                   \
+	X(ALIASES_OF, "SELECT htlhash FROM alias WHERE kind = ? AND identity = ?")                 \
+	X(UNHASHED, "SELECT file FROM unhashed LIMIT ?")                                           \
+	X(UNHASHED_REMOVE, "DELETE FROM unhashed WHERE file = ?")                                  \
 	X(GENERATION, "SELECT value FROM generation")                                              \
 	X(GENERATION_RAISE, "UPDATE generation SET value = value + 1")
 /* clang-format on */
@@ -175,7 +192,13 @@ struct debuginfo_store {
 	struct hash_table *sessions_in_use; /* set of session names */
 
 	_Atomic(struct debuginfo_fetcher *) fetcher; /* NULL: no upstream servers */
+
+	pthread_t backfill; /* see debuginfo_backfill.c */
+	bool has_backfill;
+	_Atomic bool stopping;
 };
+
+static_assert(EXECUTABLE_ID_HTLHASH == 4, "the statements of aliases contain this number");
 
 static inline int64_t first_chunk_id(int64_t content)
 {
@@ -199,9 +222,14 @@ int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file);
 int debuginfo_db_alias(struct sqlite_db *db, const struct executable_id *htlhash,
 		       struct executable_id *ret_id, enum debuginfo_origin *ret_origin);
 
-/* Returns 1 if found, 0 if there is none. Files of an htlhash are also those of its identity. */
+/* Returns 1 if found, 0 if there is none. Files of an htlhash are also those of the identity of
+ * which it is an alias. */
 int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		      struct stored_file *ret_file);
+
+/* The same without aliases, for changes of the files of this identity. */
+int debuginfo_db_best_own(struct sqlite_db *db, const struct debuginfo_key *key,
+			  struct stored_file *ret_file);
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file);
 
 /* Runs in a transaction of the caller. Content is removed with its last file. */

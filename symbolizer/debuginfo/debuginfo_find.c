@@ -58,18 +58,33 @@ static int collect(struct sqlite_db *db, enum debuginfo_statement statement,
 	return r;
 }
 
+static int collect_all(struct sqlite_db *db, const struct executable_id *id,
+		       struct entries *entries)
+{
+	int r;
+
+	r = collect(db, id ? SQL_ELVES_OF : SQL_ELVES_ALL, id, entries);
+	if (r == 0)
+		r = collect(db, id ? SQL_SOURCES_OF : SQL_SOURCES_ALL, id, entries);
+	return r;
+}
+
 static int list(struct debuginfo_store *store, const struct executable_id *id, struct arena *arena,
 		struct debuginfo_entry **ret_entries, size_t *ret_count)
 {
 	struct entries entries = {};
 	struct sqlite_db *db = NULL;
+	enum debuginfo_origin origin;
+	struct executable_id aliased;
 	int r;
 
 	r = debuginfo_reader_take(store, &db);
 	if (r == 0)
-		r = collect(db, id ? SQL_ELVES_OF : SQL_ELVES_ALL, id, &entries);
-	if (r == 0)
-		r = collect(db, id ? SQL_SOURCES_OF : SQL_SOURCES_ALL, id, &entries);
+		r = collect_all(db, id, &entries);
+	if (r == 0 && id)
+		r = debuginfo_db_alias(db, id, &aliased, &origin);
+	if (r > 0)
+		r = collect_all(db, &aliased, &entries);
 	debuginfo_reader_give_back(store, db);
 	if (r == 0) {
 		*ret_entries =
@@ -90,15 +105,5 @@ int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
 		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count)
 {
-	enum debuginfo_origin origin;
-	struct executable_id aliased;
-	int r;
-
-	r = list(store, id, arena, ret_entries, ret_count);
-	if (r < 0 || *ret_count > 0)
-		return r;
-	(void)pthread_mutex_lock(&store->read_lock);
-	r = debuginfo_db_alias(store->reader, id, &aliased, &origin);
-	(void)pthread_mutex_unlock(&store->read_lock);
-	return r <= 0 ? r : list(store, &aliased, arena, ret_entries, ret_count);
+	return list(store, id, arena, ret_entries, ret_count);
 }

@@ -7,6 +7,7 @@
  * Calls go in one direction only:
  *
  *   debuginfo_store (open) -> session, upload -> publish -> content, quota, rank, requests, alias
+ *   debuginfo_store -> backfill -> alias, view
  *   open, check -> view -> quota -> change -> connections -> db;
  *   requests -> find, negative_cache -> db
  */
@@ -161,11 +162,36 @@ void debuginfo_content_forget(struct debuginfo_store *store, struct new_content 
 
 /* ---- debuginfo_alias.c ----------------------------------------------------------------------- */
 
+/* Bytes at each end of a file that the hash covers. */
+#define DEBUGINFO_HTLHASH_END_BYTES 4096
+
+/* Reads only the ends of @fd. */
 int debuginfo_htlhash_of_fd(int fd, uint64_t size, struct executable_id *ret_id);
 
-/* Records that the file @fd, of @size bytes, was uploaded as @id. Logs a failure. */
+struct debuginfo_alias {
+	struct executable_id htlhash;
+	struct executable_id id; /* of the file with this hash */
+	enum debuginfo_origin origin;
+};
+
+/*
+ * Runs in a transaction of the caller. Returns 1 if stored. Returns 0 if not: the hash has an alias
+ * from an origin that is at least as trusted, or neither identity has files.
+ */
+int debuginfo_alias_put(struct sqlite_db *db, const struct debuginfo_alias *alias);
+
+/*
+ * Records that the file @fd, of @size bytes, was uploaded as @id. If @id is its htlhash, records
+ * the identity that the notes or the code of the file give. Logs a failure.
+ */
 void debuginfo_add_alias(struct debuginfo_store *store, const struct executable_id *id,
 			 enum debuginfo_origin origin, int fd, uint64_t size);
+
+/* ---- debuginfo_backfill.c -------------------------------------------------------------------- */
+
+/* Starts a thread that hashes the files without alias, if there are any. Logs a failure. */
+void debuginfo_backfill_start(struct debuginfo_store *store);
+void debuginfo_backfill_stop(struct debuginfo_store *store);
 
 /* ---- debuginfo_requests.c ------------------------------------------------------------------- */
 

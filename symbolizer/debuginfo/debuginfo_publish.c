@@ -66,7 +66,7 @@ static int load_rivals(struct sqlite_db *db, const struct debuginfo_arrival *arr
 	rivals->count = 0;
 	if (!arrival->source_path[0])
 		return load_elves(db, &arrival->id, rivals);
-	r = debuginfo_db_best(db, &key, &rivals->files[0]);
+	r = debuginfo_db_best_own(db, &key, &rivals->files[0]);
 	if (r > 0) {
 		rivals->entries[0] = rivals->files[0].entry;
 		rivals->count = 1;

@@ -131,7 +131,7 @@ static int is_stored(struct sqlite_db *db, const struct debuginfo_session *sessi
 	int r;
 
 	if (is_source) {
-		r = debuginfo_db_best(db, &key, &file);
+		r = debuginfo_db_best_own(db, &key, &file);
 		return r <= 0 ? r
 			      : file.entry.origin >= session->origin &&
 					memcmp(file.entry.sha256, session->sha256,

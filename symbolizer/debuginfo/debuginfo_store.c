@@ -137,6 +137,7 @@ int debuginfo_store_open(const char *folder, const struct clock *clock,
 	if (r < 0)
 		return r;
 	tidy_up(store);
+	debuginfo_backfill_start(store);
 	*ret_store = take_ptr(store);
 	return 0;
 }
@@ -145,6 +146,7 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store)
 {
 	if (!store)
 		return NULL;
+	debuginfo_backfill_stop(store);
 	for (unsigned int i = 0; i < store->n_idle; i++)
 		(void)sqlite_db_free(store->idle[i]);
 	(void)sqlite_db_free(store->reader);

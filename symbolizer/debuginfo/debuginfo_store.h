@@ -21,7 +21,7 @@
  * upload by an agent therefore never replaces one by a pipeline. Thread-safe.
  *
  * An identity of the kind HTLHASH also finds the files of the identity under which a file with this
- * hash was uploaded.
+ * hash was uploaded. The better file of both is used.
  */
 
 #include "common/arena.h"
@@ -249,9 +249,13 @@ int debuginfo_read_code(struct debuginfo_store *store, const struct executable_i
 int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 		   struct debuginfo_entry **ret_entries, size_t *ret_count);
 
-/* Does the same for one identity. */
+/* Does the same for one identity; for an htlhash, also for the identity of which it is an alias. */
 int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
 		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count);
+
+/* Lists the htlhashes that find the files of @id. */
+int debuginfo_list_aliases(struct debuginfo_store *store, const struct executable_id *id,
+			   struct arena *arena, struct executable_id **ret_ids, size_t *ret_count);
 
 /* Removes all files of @id. Returns 1 if files were removed, 0 if there were none. */
 int debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id);

@@ -6,7 +6,6 @@
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
 #include <elf.h>
-#include <gnutls/crypto.h>
 #include <sys/stat.h>
 
 #include "common/elf/build_id.h"
@@ -463,101 +462,6 @@ static void reading_updates_the_last_use(void **state)
 	assert_true(entry.last_used_wall_ns >= entry.uploaded_wall_ns);
 }
 
-/* The hash as OpenTelemetry's eBPF profiler computes it, over one buffer. */
-static struct executable_id htlhash_of(const char *path)
-{
-	scoped(bytes_release) struct bytes content = {};
-	uint8_t covered[2 * 4096 + 8], digest[32];
-	struct executable_id id;
-
-	read_sample(path, &content);
-	assert_true(content.size > 4096);
-	memcpy(covered, content.data, 4096);
-	memcpy(covered + 4096, content.data + content.size - 4096, 4096);
-	for (unsigned int i = 0; i < 8; i++)
-		covered[2 * 4096 + i] = (uint8_t)((uint64_t)content.size >> (56 - 8 * i));
-	assert_ok(gnutls_hash_fast(GNUTLS_DIG_SHA256, covered, sizeof(covered), digest));
-	assert_ok(executable_id_set(&id, EXECUTABLE_ID_HTLHASH, digest, 16));
-	return id;
-}
-
-static void files_are_found_by_the_htlhash_of_any_upload(void **state)
-{
-	const struct executable_id id = sample_identity(), stripped = htlhash_of(STRIPPED),
-				   full = htlhash_of(FULL);
-	struct debuginfo_store *store = open_debuginfo(*state);
-	scoped(arena_freep) struct arena *arena = NULL;
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry, *entries;
-	scoped_fd int fd = -1;
-	uint64_t generation;
-	size_t count;
-
-	assert_ok(arena_new(MIB, &arena));
-	assert_int_equal(
-		upload_file(store, &id, DEBUGINFO_FROM_PIPELINE, STRIPPED, &entry, message), 1);
-	assert_int_equal(debuginfo_find(store, &stripped, &entry), 1);
-	assert_int_equal(debuginfo_find(store, &full, &entry), 0);
-	/* The better file replaces the stripped one, with which the program still runs. */
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_PIPELINE, FULL, &entry, message),
-			 1);
-	generation = debuginfo_generation(store);
-	/* A file that is not stored, because a better one is. */
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
-			 0);
-	assert_int_equal(debuginfo_generation(store), generation);
-	(void)debuginfo_store_free(store);
-
-	store = open_debuginfo(*state);
-	assert_int_equal(debuginfo_find(store, &stripped, &entry), 1);
-	assert_int_equal(entry.richness, DEBUGINFO_DWARF);
-	assert_true(executable_id_equal(&entry.id, &id));
-	assert_int_equal(debuginfo_open_file(store, &full, &fd, &entry), 1);
-	assert_same_content(fd, FULL);
-	assert_ok(debuginfo_list_of(store, &stripped, arena, &entries, &count));
-	assert_int_equal(count, 1);
-	assert_int_equal(debuginfo_remove(store, &id), 1);
-	assert_int_equal(debuginfo_find(store, &stripped, &entry), 0);
-	(void)debuginfo_store_free(store);
-}
-
-static void an_htlhash_keeps_the_identity_of_the_most_trusted_upload(void **state)
-{
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	const struct executable_id id = sample_identity(), hash = htlhash_of(DEBUG);
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-	struct executable_id other;
-
-	/* A file without code is accepted as any of these. */
-	assert_ok(executable_id_parse("text-0102", &other));
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
-	assert_int_equal(upload_file(store, &other, DEBUGINFO_FROM_USER, DEBUG, &entry, message),
-			 1);
-	assert_int_equal(debuginfo_find(store, &hash, &entry), 1);
-	assert_true(executable_id_equal(&entry.id, &id));
-	assert_int_equal(
-		upload_file(store, &other, DEBUGINFO_FROM_PIPELINE, DEBUG, &entry, message), 1);
-	assert_int_equal(debuginfo_find(store, &hash, &entry), 1);
-	assert_true(executable_id_equal(&entry.id, &other));
-}
-
-static void a_file_may_be_uploaded_as_its_htlhash(void **state)
-{
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
-	const struct executable_id plain = htlhash_of(PLAIN), full = htlhash_of(FULL);
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	struct debuginfo_entry entry;
-
-	assert_errno(upload_file(store, &plain, DEBUGINFO_FROM_PIPELINE, FULL, &entry, message),
-		     -EBADMSG);
-	assert_non_null(strstr(message, "the identity of the file is 'htlhash-"));
-	assert_int_equal(
-		upload_file(store, &plain, DEBUGINFO_FROM_PIPELINE, PLAIN, &entry, message), 1);
-	assert_int_equal(debuginfo_find(store, &plain, &entry), 1);
-	assert_int_equal(debuginfo_find(store, &full, &entry), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,9 +478,6 @@ int main(void)
 		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
 		in_folder(a_removed_file_is_not_found_and_its_id_is_not_used_again),
 		in_folder(reading_updates_the_last_use),
-		in_folder(files_are_found_by_the_htlhash_of_any_upload),
-		in_folder(an_htlhash_keeps_the_identity_of_the_most_trusted_upload),
-		in_folder(a_file_may_be_uploaded_as_its_htlhash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
