@@ -13,7 +13,7 @@
 #include "symbolizer/flame/node_list.h"
 #include "symbolizer/query/profile_message.h"
 
-/* More than there are. */
+/* Event types that one request names. The store has few more. */
 #define MAX_NAMED_EVENTS 64
 
 static void set_reason(struct deepflow_call *call, const char *reason)
@@ -36,8 +36,12 @@ static int find_event(struct deepflow_call *call, const char *name, struct answe
 	return r == -EINVAL ? 0 : r < 0 ? r : 1;
 }
 
-/* Adds a type to those that the profile sums, whose description is in @all. */
-static int add_event(struct deepflow_call *call, const char *name, struct event_type_info *all)
+/*
+ * Adds a type to those that the profile sums, whose description is in @all. Returns 1; 0 with the
+ * reason in call->message: there is no such type, or a negative errno.
+ */
+static int add_event(struct deepflow_call *call, const char *name, struct event_type_info *all,
+		     enum event_type *ret_type)
 {
 	struct profile_request profile = {};
 	const struct event_type_info *event;
@@ -59,6 +63,7 @@ static int add_event(struct deepflow_call *call, const char *name, struct event_
 				 all->name ? ", " : "", event->name);
 	all->unit = arena_format(call->arena, "%s", event->unit);
 	all->kind = event->kind;
+	*ret_type = profile.type;
 	return all->name && all->unit ? 1 : -ENOMEM;
 }
 
@@ -70,19 +75,28 @@ static bool is_named(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-/* Selects several event types. Their comparison stays in the filter. */
+/* Selects several event types. Their comparison stays in the filter, which may require more. */
 static int set_events(struct deepflow_call *call, const char *const *names, size_t count)
 {
 	struct event_type_info *all = &call->event.info;
+	enum event_type *types = arena_alloc_array(call->arena, count, sizeof(*types));
+	size_t n_types = 0;
 
+	if (!types)
+		return -ENOMEM;
 	*all = (struct event_type_info){};
 	for (size_t i = 0; i < count; i++) {
-		int r = add_event(call, names[i], all);
+		int r = is_named(names[i], names, i)
+				? 0
+				: add_event(call, names[i], all, &types[n_types]);
 
 		if (r < 0)
 			return r;
+		n_types += (size_t)r;
 	}
 	call->profile.type = EVENT_NONE;
+	call->profile.types = types;
+	call->profile.n_types = n_types;
 	call->profile.event = all;
 	call->counts_twice =
 		is_named("off-cpu", names, count) && is_named("run-queue", names, count);
@@ -107,8 +121,15 @@ static int set_event_type(struct deepflow_call *call)
 	if (name)
 		return find_event(call, name, &call->event, &call->profile);
 	count = filter_list_values(call->filter, "profile_event_type", names, MAX_NAMED_EVENTS);
+	/* Values of a type that was not looked up could have another unit. */
+	if (count > MAX_NAMED_EVENTS) {
+		(void)snprintf(call->message, sizeof(call->message),
+			       "profile_event_type: %zu values, but at most %d are possible", count,
+			       MAX_NAMED_EVENTS);
+		return -EINVAL;
+	}
 	if (count > 0)
-		return set_events(call, names, MIN(count, (size_t)MAX_NAMED_EVENTS));
+		return set_events(call, names, count);
 	name = form_value(&call->form, "profile_event_type");
 	if (name)
 		return find_event(call, name, &call->event, &call->profile);

@@ -240,6 +240,6 @@ int group_sums_query(struct store_view *view, const struct profile_request *requ
 	if (r < 0)
 		return r;
 	profile_message_append_damaged(ret_message, ret_sums->n_damaged_blocks);
-	loss_message_append(ret_message, query.type, hosts, &ret_sums->losses);
+	loss_message_append(ret_message, &query, hosts, &ret_sums->losses);
 	return r;
 }

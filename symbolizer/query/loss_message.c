@@ -163,18 +163,19 @@ static void append_gaps(char *message, const struct host_losses *hosts, const st
 				       profile_message_time(gap->end_slot, until), all);
 }
 
-void loss_message_append(char message[PROFILE_MESSAGE_SIZE], enum event_type type,
+void loss_message_append(char message[PROFILE_MESSAGE_SIZE], const struct profile_request *request,
 			 const struct host_losses *hosts, const struct losses *losses)
 {
 	size_t count = losses->n_hosts;
 	struct worst worst;
 
-	if (type == EVENT_ON_CPU) {
+	if (profile_has_type(request, EVENT_ON_CPU)) {
 		append_ring(message, hosts, count);
 		worst = find_worst(hosts, count, untaken_share, LEAST_LOST_SHARE);
 		append_share(message, &worst, "timer ticks", "were not taken");
 	}
-	if (type == EVENT_OFF_CPU || type == EVENT_RUN_QUEUE) {
+	if (profile_has_type(request, EVENT_OFF_CPU) ||
+	    profile_has_type(request, EVENT_RUN_QUEUE)) {
 		worst = find_worst(hosts, count, waits_share, LEAST_LOST_SHARE);
 		append_share(message, &worst, "waits", "were lost in the ring buffer");
 	}

@@ -396,7 +396,7 @@ static void append_incomplete(struct query *query)
 			OTHER_STACKS_LABEL);
 	profile_message_append_reduced(query->message, stats, query->selection.series,
 				       query->selection.n_series);
-	loss_message_append(query->message, query->request->type, query->hosts, &stats->losses);
+	loss_message_append(query->message, query->request, query->hosts, &stats->losses);
 	loss_message_append_cut(query->message, stats);
 }
 

@@ -15,9 +15,11 @@
 struct filter;
 
 struct profile_request {
-	/* A handle of the view, if it is not in the table. EVENT_NONE: all types that @labels
-	 * selects, which have the unit and kind of @event. */
+	/* A handle of the view, if it is not in the table. EVENT_NONE: several types, which have
+	 * the unit and kind of @event. */
 	enum event_type type;
+	const enum event_type *types; /* [n_types], if @type is EVENT_NONE */
+	size_t n_types;               /* 0: all types, for requests that sum no values */
 	/* Describes @type, if it is not in the table of common/event_type.h. */
 	const struct event_type_info *event;
 	/* NULL: all services that the filter selects, at most SELECTION_MAX_SERVICES. "Total":
@@ -53,6 +55,25 @@ struct profile_request {
 static inline const struct event_type_info *profile_event(const struct profile_request *request)
 {
 	return request->event ? request->event : event_type_info(request->type);
+}
+
+/* The event types of the request. */
+static inline size_t profile_types(const struct profile_request *request,
+				   const enum event_type **ret_types)
+{
+	*ret_types = request->type == EVENT_NONE ? request->types : &request->type;
+	return request->type == EVENT_NONE ? request->n_types : 1;
+}
+
+static inline bool profile_has_type(const struct profile_request *request, enum event_type type)
+{
+	const enum event_type *types;
+	size_t n_types = profile_types(request, &types);
+
+	for (size_t i = 0; i < n_types; i++)
+		if (types[i] == type)
+			return true;
+	return false;
 }
 
 /* Figures of a profile, for X-Hearth-* headers and the debug object. */

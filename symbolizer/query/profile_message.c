@@ -123,20 +123,25 @@ static const struct store_service *find_service(const struct known *known)
 	return NULL;
 }
 
-/* Returns the last slot with samples of @type, 0: none or the store failed. EVENT_NONE: of any
- * type. @service NULL: all. */
+/* Returns the last slot with samples of @type, 0: none or the store failed. @service NULL: all. */
 static uint64_t last_slot_of(const struct known *known, const char *service, enum event_type type)
 {
 	uint64_t slot = 0;
-	int r;
+	int r = store_last_slot(known->view, service, type, &slot);
 
-	if (type == EVENT_NONE) {
-		for (enum event_type one = EVENT_NONE + 1; one < EVENT_TYPE_END; one++)
-			slot = MAX(slot, last_slot_of(known, service, one));
-		return slot;
-	}
-	r = store_last_slot(known->view, service, type, &slot);
 	return r > 0 ? slot : 0;
+}
+
+/* The same for the event types of the request. */
+static uint64_t last_slot_of_request(const struct known *known, const char *service)
+{
+	const enum event_type *types;
+	size_t n_types = profile_types(known->request, &types);
+	uint64_t slot = 0;
+
+	for (size_t i = 0; i < n_types; i++)
+		slot = MAX(slot, last_slot_of(known, service, types[i]));
+	return slot;
 }
 
 /* Writes the event types of the service's samples, "on-cpu, off-cpu"; "" if it has none. */
@@ -157,7 +162,7 @@ static void list_types(const struct known *known, char ret_text[TYPES_TEXT_SIZE]
 static void known_service_message(const struct known *known, char *message)
 {
 	const struct profile_request *request = known->request;
-	uint64_t last_slot = last_slot_of(known, request->service, request->type);
+	uint64_t last_slot = last_slot_of_request(known, request->service);
 	const char *type = profile_event(request)->name;
 	char range[64], last[PROFILE_TIME_TEXT_SIZE], others[TYPES_TEXT_SIZE];
 
@@ -195,7 +200,7 @@ static void service_message(const struct known *known, char *message)
 
 static void fleet_message(const struct known *known, char *message)
 {
-	uint64_t last_slot = last_slot_of(known, NULL, known->request->type);
+	uint64_t last_slot = last_slot_of_request(known, NULL);
 	const char *type = profile_event(known->request)->name;
 	char range[64], last[PROFILE_TIME_TEXT_SIZE];
 
@@ -218,10 +223,9 @@ int no_data_message(struct store_view *view, const struct profile_request *reque
 
 	if (selection->n_series == 0 && selection->n_filtered > 0) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-			       "tag_filter selects none of the %zu series with %s%ssamples %s",
-			       selection->n_filtered,
-			       request->type == EVENT_NONE ? "" : profile_event(request)->name,
-			       request->type == EVENT_NONE ? "" : " ", range_text(request, range));
+			       "tag_filter selects none of the %zu series with %s samples %s",
+			       selection->n_filtered, profile_event(request)->name,
+			       range_text(request, range));
 		return 0;
 	}
 	if (selection->total || !request->service || !request->service[0]) {

@@ -52,6 +52,12 @@ static bool has_text(const char *text)
 	return text && text[0];
 }
 
+static bool has_type(const struct profile_request *request, const struct store_series *series)
+{
+	return request->type != EVENT_NONE || request->n_types == 0 ||
+	       profile_has_type(request, series->type);
+}
+
 static int find_series(struct store_view *view, const struct profile_request *request,
 		       struct arena *arena, struct selection *selection)
 {
@@ -69,8 +75,10 @@ static int find_series(struct store_view *view, const struct profile_request *re
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < selection->n_series; i++) {
-		if (selection->total || is_service(selection->series[i].process))
-			selection->series[kept++] = selection->series[i];
+		const struct store_series *series = &selection->series[i];
+
+		if (has_type(request, series) && (selection->total || is_service(series->process)))
+			selection->series[kept++] = *series;
 	}
 	selection->n_series = kept;
 	return 0;

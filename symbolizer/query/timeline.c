@@ -362,7 +362,7 @@ static int read_losses(struct query *query)
 			     query->selection.n_series, query->arena, &hosts,
 			     &query->timeline->losses);
 	if (r == 0)
-		loss_message_append(query->message, profile->type, hosts, &query->timeline->losses);
+		loss_message_append(query->message, profile, hosts, &query->timeline->losses);
 	return r;
 }
 

@@ -137,6 +137,8 @@ static void an_empty_answer_has_columns_and_a_reason(void **state)
 		{ "sql=" ON_CPU "+AND+host+%3D+%27db%27+AND+" RANGE, "selects none" },
 		{ "sql=" ON_CPU "+AND+profile_language_type+IN+%28%27Golang%27%29+AND+" RANGE,
 		  "selects none" },
+		{ "sql=profile_event_type+IN+%28%27off-cpu%27%2C%27run-queue%27%2C%27off-cpu%27%29+AND+" RANGE,
+		  "no off-cpu, run-queue samples were ever stored" },
 		{ "sql=" ON_CPU "+AND+time%3E%3D2+AND+time%3C%3D1",
 		  "the range of time ends before it begins" },
 		{ "sql=profile_event_type+%3D+%27on-fire%27+AND+" RANGE,
@@ -216,6 +218,22 @@ static void wrong_requests_are_refused_with_the_reason(void **state)
 	}
 }
 
+/* Adds a type of another unit after more types than the server looks up. */
+static void the_number_of_event_types_is_limited(void **state)
+{
+	scoped(bytes_release) struct bytes form = BYTES_INIT(MIB);
+	scoped(json_decrefp) json_t *json = NULL;
+
+	assert_ok(bytes_append_text(&form, "sql=" RANGE "+AND+profile_event_type+IN+%28"));
+	for (unsigned int i = 0; i < 64; i++)
+		assert_ok(bytes_append_text(&form, "%27on-cpu%27%2C"));
+	assert_ok(bytes_append_text(&form, "%27mem-alloc%27%29"));
+	assert_ok(bytes_append_byte(&form, 0));
+	json = ask(*state, (const char *)form.data, 400, "INVALID_POST_DATA");
+	assert_string_equal(json_text_at(json, "DESCRIPTION"),
+			    "profile_event_type: 65 values, but at most 64 are possible");
+}
+
 static void nesting_and_length_are_limited(void **state)
 {
 	static const struct {
@@ -263,6 +281,7 @@ int main(void)
 		API_TEST(an_empty_answer_has_columns_and_a_reason),
 		API_TEST(debug_is_a_parameter_of_the_url),
 		API_TEST(wrong_requests_are_refused_with_the_reason),
+		API_TEST(the_number_of_event_types_is_limited),
 		API_TEST(nesting_and_length_are_limited),
 		API_TEST(a_store_that_fails_is_no_mistake_of_the_client),
 	};

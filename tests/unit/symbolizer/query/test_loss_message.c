@@ -11,6 +11,9 @@
 
 static const struct store_host names[] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
 
+static const struct profile_request on_cpu = { .type = EVENT_ON_CPU };
+static const struct profile_request off_cpu = { .type = EVENT_OFF_CPU };
+
 static void small_losses_have_no_sentence(void **state)
 {
 	const struct host_losses host = {
@@ -29,8 +32,8 @@ static void small_losses_have_no_sentence(void **state)
 	char message[PROFILE_MESSAGE_SIZE] = "";
 
 	(void)state;
-	loss_message_append(message, EVENT_ON_CPU, &host, &losses);
-	loss_message_append(message, EVENT_OFF_CPU, &host, &losses);
+	loss_message_append(message, &on_cpu, &host, &losses);
+	loss_message_append(message, &off_cpu, &host, &losses);
 	assert_string_equal(message, "");
 }
 
@@ -49,7 +52,7 @@ static void the_host_that_lost_most_is_named_with_the_time(void **state)
 	char message[PROFILE_MESSAGE_SIZE] = "";
 
 	(void)state;
-	loss_message_append(message, EVENT_ON_CPU, hosts, &losses);
+	loss_message_append(message, &on_cpu, hosts, &losses);
 	assert_string_equal(message,
 			    "3.1 % of the samples of host 'b' (and of 1 more) were lost in the "
 			    "ring buffer between 2023-11-14T22:13:20Z and 2023-11-14T22:15:20Z; "
@@ -66,10 +69,30 @@ static void lost_waits_are_named_in_off_cpu_profiles_only(void **state)
 	char message[PROFILE_MESSAGE_SIZE] = "";
 
 	(void)state;
-	loss_message_append(message, EVENT_ON_CPU, &host, &losses);
+	loss_message_append(message, &on_cpu, &host, &losses);
 	assert_string_equal(message, "");
-	loss_message_append(message, EVENT_OFF_CPU, &host, &losses);
+	loss_message_append(message, &off_cpu, &host, &losses);
 	assert_string_equal(message, "10 % of the waits of host 'a' were lost in the ring buffer");
+}
+
+static void losses_of_each_of_several_event_types_are_named(void **state)
+{
+	static const enum event_type types[] = { EVENT_OFF_CPU, EVENT_ON_CPU };
+	const struct profile_request request = { .types = types, .n_types = ARRAY_SIZE(types) };
+	const struct host_losses host = {
+		.machine.host = &names[0],
+		.counts = { .ticks_sampled = 900,
+			    .ticks_failed = 100,
+			    .waits_sampled = 90,
+			    .waits_lost = 10 },
+	};
+	const struct losses losses = { .n_hosts = 1 };
+	char message[PROFILE_MESSAGE_SIZE] = "";
+
+	(void)state;
+	loss_message_append(message, &request, &host, &losses);
+	assert_string_equal(message, "10 % of the timer ticks of host 'a' were not taken; "
+				     "10 % of the waits of host 'a' were lost in the ring buffer");
 }
 
 static void gaps_and_missing_batches_are_named(void **state)
@@ -94,14 +117,14 @@ static void gaps_and_missing_batches_are_named(void **state)
 	char at_end[PROFILE_MESSAGE_SIZE] = "";
 
 	(void)state;
-	loss_message_append(message, EVENT_ON_CPU, &host, &losses);
+	loss_message_append(message, &on_cpu, &host, &losses);
 	assert_string_equal(message,
 			    "3 batches of host 'a' are missing: they were dropped, or wait in its "
 			    "spool; no agent ran on host 'a' from 2023-11-14T22:13:20Z to "
 			    "2023-11-14T22:14:55Z");
 	losses.n_gaps = 2;
 	losses.gaps[0].at_end = true;
-	loss_message_append(at_end, EVENT_ON_CPU, &host, &losses);
+	loss_message_append(at_end, &on_cpu, &host, &losses);
 	assert_non_null(strstr(at_end, "host 'a' has sent nothing since 2023-11-14T22:13:20Z: its "
 				       "agent stopped, or its batches are delayed (2 gaps, 95 s "
 				       "in total)"));
@@ -130,6 +153,7 @@ int main(void)
 		cmocka_unit_test(small_losses_have_no_sentence),
 		cmocka_unit_test(the_host_that_lost_most_is_named_with_the_time),
 		cmocka_unit_test(lost_waits_are_named_in_off_cpu_profiles_only),
+		cmocka_unit_test(losses_of_each_of_several_event_types_are_named),
 		cmocka_unit_test(gaps_and_missing_batches_are_named),
 		cmocka_unit_test(many_cut_stacks_are_named_with_the_most_frequent_reason),
 	};
