@@ -110,6 +110,8 @@ static int is_better(struct fill *fill)
 		r = in_process_find_names(client, "in_process", fill->request->unit, &theirs);
 	if (r < 0)
 		return r;
+	if (ours.value < theirs.value)
+		return 0;
 	if (ours.unnamed_frames != theirs.unnamed_frames)
 		return ours.unnamed_frames < theirs.unnamed_frames;
 	return ours.length > theirs.length;
@@ -121,7 +123,11 @@ static int publish(struct fill *fill)
 
 	if (r <= 0)
 		return r;
-	r = in_process_fill_publish(fill->options->client, fill->table, fill->request->unit);
+	if (fill->rows.n_rows == 0)
+		r = in_process_drop_unit(fill->options->client, fill->request->unit);
+	else
+		r = in_process_fill_publish(fill->options->client, fill->table,
+					    fill->request->unit);
 	fill->result.is_published = r == 0;
 	return r;
 }

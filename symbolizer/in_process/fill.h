@@ -30,6 +30,7 @@ struct fill_result {
 /*
  * After a negative errno the unit has its old rows, or, if an answer was lost, the new ones. Rows
  * are better if they have fewer frames without names, or, if these are as many, longer stacks.
+ * Rows of fewer samples are never better: a replica may be late.
  */
 int fill_unit(const struct fill_options *options, const struct fill_request *request,
 	      struct fill_result *ret_result);

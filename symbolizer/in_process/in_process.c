@@ -14,6 +14,9 @@
 /* Changes that a round looks at. */
 #define RECENT_NS (SCHEDULE_RECENT_NS + SCHEDULE_SETTLED_NS)
 
+/* Between two searches for tables that killed servers have left. */
+#define CLEANUP_INTERVAL_NS (3600 * NSEC_PER_SEC)
+
 /* Corrections take at most a tenth of the time; half of it while symbol tables are being made. */
 #define CORRECTION_PAUSE         10
 #define CORRECTION_PENDING_PAUSE 1
@@ -30,7 +33,8 @@ struct in_process {
 	int last_error;   /* logged */
 	bool is_in_vain;  /* a unit was not filled in this round */
 	struct schedule schedule;
-	uint64_t corrects_at_ns; /* monotonic: no corrections before it */
+	/* Monotonic: nothing of this kind before it. */
+	uint64_t corrects_at_ns, cleans_up_at_ns;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -100,7 +104,9 @@ static void write_and_remember(struct in_process *self, const struct fill_reques
 		r = schedule_wrote(&self->schedule, &write);
 	}
 	self->is_in_vain |= r < 0;
-	log_change(self, r);
+	/* That this unit was written does not end the failure of another one. */
+	if (r < 0)
+		log_change(self, r);
 }
 
 /*
@@ -158,11 +164,24 @@ static int write_next(struct in_process *self, uint64_t *end)
 	return r;
 }
 
+static int clean_up(struct in_process *self)
+{
+	const uint64_t now_ns = clock_monotonic_ns(self->options.clock);
+	int r;
+
+	if (now_ns < self->cleans_up_at_ns)
+		return 0;
+	r = in_process_drop_old_fills(self->client);
+	if (r == 0)
+		self->cleans_up_at_ns = now_ns + CLEANUP_INTERVAL_NS;
+	return r;
+}
+
 static int run_round(struct in_process *self)
 {
 	const uint64_t now_ns = clock_wall_ns(self->options.clock);
 	uint64_t end = UINT64_MAX;
-	int r = in_process_drop_old_fills(self->client);
+	int r = clean_up(self);
 
 	self->is_in_vain = false;
 	while (r == 0 && !cancel_is_requested(&self->cancel)) {
@@ -210,6 +229,7 @@ static void *work(void *arg)
 int in_process_start(const struct in_process_options *options, struct in_process **ret_in_process)
 {
 	scoped(in_process_freep) struct in_process *self = calloc(1, sizeof(*self));
+	struct clickhouse_options server = options->server;
 	pthread_condattr_t attributes;
 	int r;
 
@@ -222,7 +242,8 @@ int in_process_start(const struct in_process_options *options, struct in_process
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&self->changed, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
-	r = clickhouse_client_new(&options->server, &self->client);
+	server.cancel = &self->cancel;
+	r = clickhouse_client_new(&server, &self->client);
 	if (r < 0)
 		return r;
 	r = -pthread_create(&self->thread, NULL, work, self);

@@ -55,6 +55,8 @@ int changes_add(struct changes *changes, const char *tenant, const struct batch 
 		if (unit == key.unit)
 			continue;
 		key.unit = unit;
+		if (unit > IN_PROCESS_MAX_UNIT)
+			continue;
 		r = add_unit(changes, tenant, &key);
 	}
 	return MIN(r, 0);

@@ -22,7 +22,10 @@ void changes_release(struct changes *changes);
 /* Begins a group. @change is a number that no other group has. @stored_ns: wall clock. */
 void changes_begin(struct changes *changes, uint64_t change, uint64_t stored_ns);
 
-/* Adds the units of the samples of @batch. 0 or a negative errno. */
+/*
+ * Adds the units of the samples of @batch, without those above IN_PROCESS_MAX_UNIT. 0 or a negative
+ * errno.
+ */
 int changes_add(struct changes *changes, const char *tenant, const struct batch *batch);
 
 /* Inserts the rows. 0 or an error of @client. */

@@ -28,9 +28,6 @@
 /* Of an answer that is an error. */
 #define MAX_ERROR_BYTES (8 * KIB)
 
-/* For the KILL QUERY of a query that nobody waits for any more. */
-#define KILL_TIMEOUT_NS (10 * NSEC_PER_SEC)
-
 /* Characters of the query in messages. */
 #define SHOWN_QUERY_LENGTH 100
 
@@ -42,6 +39,7 @@ struct clickhouse_client {
 	CURL *easy;
 	struct endpoints endpoints;
 	struct request_settings settings;
+	const struct cancel *cancel;
 	uint64_t id; /* of query IDs */
 	uint64_t n_queries;
 	struct backoff backoff;
@@ -76,6 +74,7 @@ int clickhouse_client_new(const struct clickhouse_options *options,
 		curl_global_cleanup();
 		return -ENOMEM;
 	}
+	client->cancel = options->cancel;
 	client->id = hash_seed();
 	r = endpoints_init(&client->endpoints, options->url, client->id);
 	if (r == 0)
@@ -114,6 +113,25 @@ const char *clickhouse_client_message(const struct clickhouse_client *client)
 unsigned int clickhouse_client_code(const struct clickhouse_client *client)
 {
 	return client->code;
+}
+
+size_t clickhouse_client_n_servers(const struct clickhouse_client *client)
+{
+	return client->endpoints.urls.count;
+}
+
+void clickhouse_client_next_server(struct clickhouse_client *client)
+{
+	endpoints_next(&client->endpoints);
+}
+
+/* NULL: the query has none. */
+static const struct cancel *cancel_of(const struct clickhouse_client *client,
+				      const struct clickhouse_query *query)
+{
+	if (query->is_cleanup)
+		return NULL;
+	return query->cancel ? query->cancel : client->cancel;
 }
 
 static void set_message(struct clickhouse_client *client, const struct clickhouse_query *query,
@@ -296,7 +314,7 @@ static int perform(struct attempt *attempt)
 	if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
 		return -ENOMEM;
 	attempt->is_sent = true;
-	r = drive(client->multi, attempt->query->cancel, &code);
+	r = drive(client->multi, cancel_of(client, attempt->query), &code);
 	if (r == 0)
 		r = judge(attempt, code, details);
 	else
@@ -338,7 +356,7 @@ static int wait_again(struct clickhouse_client *client, const struct clickhouse_
 	while (left_ms > 0) {
 		int step_ms = (int)MIN(left_ms, (uint64_t)WATCH_INTERVAL_MS);
 
-		if (cancel_is_requested(query->cancel))
+		if (cancel_is_requested(cancel_of(client, query)))
 			return -ECANCELED;
 		if (curl_multi_poll(client->multi, NULL, 0, step_ms, NULL) != CURLM_OK)
 			return -EIO;
@@ -378,7 +396,7 @@ static int run_once(struct clickhouse_client *client, const struct clickhouse_qu
 static void kill_query(struct clickhouse_client *client)
 {
 	char sql[128], message[MESSAGE_SIZE];
-	const struct clickhouse_query query = { .sql = sql, .timeout_ns = KILL_TIMEOUT_NS };
+	const struct clickhouse_query query = { .sql = sql, .is_cleanup = true };
 	unsigned int code = client->code;
 	struct outcome outcome;
 

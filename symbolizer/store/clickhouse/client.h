@@ -32,6 +32,7 @@ struct clickhouse_options {
 	const char *password; /* NULL: none */
 	const char *ca_file;  /* NULL: the system's CA certificates */
 	const char *cluster;  /* NULL: one server */
+	const struct cancel *cancel; /* of queries without one; borrowed; NULL: none */
 };
 
 /* A table that exists during one query only. */
@@ -64,7 +65,8 @@ struct clickhouse_query {
 	bool is_without_database;  /* the options' database may not exist yet */
 	uint64_t timeout_ns;       /* of each attempt; 0: CLICKHOUSE_TIMEOUT_NS */
 	uint64_t max_answer_bytes; /* -EFBIG above it; 0: no limit */
-	const struct cancel *cancel; /* -ECANCELED; NULL: none */
+	const struct cancel *cancel; /* -ECANCELED; NULL: that of the client's options */
+	bool is_cleanup; /* no cancel ends it, and each attempt has CLICKHOUSE_CLEANUP_NS */
 
 	/*
 	 * Reads one row of "SELECT ... FORMAT RowBinary". If row->error is set then, the row has
@@ -76,6 +78,7 @@ struct clickhouse_query {
 };
 
 #define CLICKHOUSE_TIMEOUT_NS (60 * NSEC_PER_SEC)
+#define CLICKHOUSE_CLEANUP_NS (10 * NSEC_PER_SEC)
 
 int clickhouse_client_new(const struct clickhouse_options *options,
 			  struct clickhouse_client **ret_client);
@@ -94,6 +97,15 @@ int clickhouse_client_run(struct clickhouse_client *client, const struct clickho
  * until the next query.
  */
 const char *clickhouse_client_message(const struct clickhouse_client *client);
+
+/* The number of servers in options.url. */
+size_t clickhouse_client_n_servers(const struct clickhouse_client *client);
+
+/*
+ * The following queries ask the next server. To do something on each server: repeat it for the
+ * number of servers. A server that is away is skipped, as in all queries.
+ */
+void clickhouse_client_next_server(struct clickhouse_client *client);
 
 /* ClickHouse's code of the last error. 0: the error was not ClickHouse's. */
 unsigned int clickhouse_client_code(const struct clickhouse_client *client);

@@ -157,10 +157,15 @@ static int make_headers(const struct request_settings *settings, struct curl_sli
 	return 0;
 }
 
+static uint64_t timeout_of(const struct clickhouse_query *query)
+{
+	if (query->is_cleanup)
+		return CLICKHOUSE_CLEANUP_NS;
+	return query->timeout_ns ? query->timeout_ns : CLICKHOUSE_TIMEOUT_NS;
+}
+
 static void set_connection(CURL *easy, const struct request_settings *settings, uint64_t timeout_ns)
 {
-	if (timeout_ns == 0)
-		timeout_ns = CLICKHOUSE_TIMEOUT_NS;
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "hearth-symbolizer/" HEARTH_VERSION);
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -187,7 +192,7 @@ int client_request_set(struct client_request *request, CURL *easy,
 		r = make_headers(settings, &request->headers);
 	if (r < 0)
 		return r;
-	set_connection(easy, settings, query->timeout_ns);
+	set_connection(easy, settings, timeout_of(query));
 	(void)curl_easy_setopt(easy, CURLOPT_URL, (const char *)request->url.data);
 	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
 	set_body(easy, query, request->form);

@@ -19,7 +19,7 @@
 #define STRINGIFY_(text) #text
 #define STRINGIFY(text)  STRINGIFY_(text)
 
-/* Tables of fills that are older belong to no server any more. */
+/* No server fills any more a table of this age. */
 #define OLD_FILL_S "3600"
 
 /* Partitions that one call drops; the next call drops more. */
@@ -61,6 +61,40 @@
 	"profile_language_type String ALIAS 'eBPF', "                                              \
 	"profile_id String ALIAS '', trace_id String ALIAS '', span_name String ALIAS '', "        \
 	"compression_algo String ALIAS ''"
+
+/*
+ * DeepFlow's names for the number of a resource. Here its name identifies it, as in filters
+ * (TAG_IDS in query/filter/tags.def).
+ */
+#define COLUMN_IDS(X)                                                                              \
+	X("agent_id", "agent")                                                                     \
+	X("vtap_id", "agent")                                                                      \
+	X("host_id", "host")                                                                       \
+	X("pod_id", "pod")                                                                         \
+	X("pod_ns_id", "pod_ns")                                                                   \
+	X("pod_cluster_id", "pod_cluster")                                                         \
+	X("pod_node_id", "pod_node")
+
+/* Resources that only a label names. */
+#define LABEL_IDS(X)                                                                               \
+	X("region_id", "region")                                                                   \
+	X("az_id", "az")                                                                           \
+	X("chost_id", "chost")                                                                     \
+	X("vpc_id", "vpc")                                                                         \
+	X("l3_epc_id", "vpc")                                                                      \
+	X("router_id", "router")                                                                   \
+	X("dhcpgw_id", "dhcpgw")                                                                   \
+	X("lb_id", "lb")                                                                           \
+	X("lb_listener_id", "lb_listener")                                                         \
+	X("natgw_id", "natgw")                                                                     \
+	X("redis_id", "redis")                                                                     \
+	X("rds_id", "rds")                                                                         \
+	X("pod_ingress_id", "pod_ingress")                                                         \
+	X("pod_service_id", "pod_service")                                                         \
+	X("pod_group_id", "pod_group")                                                             \
+	X("auto_instance_id", "auto_instance")                                                     \
+	X("auto_service_id", "auto_service")                                                       \
+	X("gprocess_id", "gprocess")
 
 #define PARTITION_AND_ORDER                                                                        \
 	" PARTITION BY toUInt32(intDiv(toUInt32(time), " STRINGIFY(                                \
@@ -133,7 +167,13 @@ static int make_rows_table(struct clickhouse_client *client,
 #define X(name, type) name " " type ", "
 				STORED_COLUMNS(X)
 #undef X
-					ALIASES ") ENGINE = ");
+#define X(id, column) id " String ALIAS " column ", "
+					COLUMN_IDS(X)
+#undef X
+#define X(id, label) id " String ALIAS tag_values[indexOf(tag_names, '" label "')], "
+						LABEL_IDS(X)
+#undef X
+							ALIASES ") ENGINE = ");
 	add_engine(cluster, "", "in_process", &sql);
 	(void)bytes_append_text(&sql, PARTITION_AND_ORDER);
 	return run_and_clear(client, &sql);
@@ -330,9 +370,19 @@ int in_process_fill_add(struct clickhouse_client *client, const char *name, stru
 	return r < 0 ? r : clickhouse_client_run(client, &query);
 }
 
+static int drop_partition(struct clickhouse_client *client, const char *table, uint32_t partition)
+{
+	scoped(bytes_release) struct bytes sql = BYTES_INIT(MAX_SQL_BYTES);
+
+	(void)bytes_append_format(&sql, "ALTER TABLE `" DATABASE "`.`%s` DROP PARTITION %u", table,
+				  partition);
+	return run_and_clear(client, &sql);
+}
+
 static int read_names(void *arg, struct bytes_reader *row)
 {
 	struct in_process_names names = {
+		.value = row_read_u64(row),
 		.unnamed_frames = row_read_u64(row),
 		.length = row_read_u64(row),
 	};
@@ -348,12 +398,18 @@ int in_process_find_names(struct clickhouse_client *client, const char *table, u
 	scoped(bytes_release) struct bytes sql = BYTES_INIT(MAX_SQL_BYTES);
 
 	(void)bytes_append_format(&sql,
-				  "SELECT toUInt64(sum(unnamed_frames)), "
+				  "SELECT toUInt64(sum(profile_value)), "
+				  "toUInt64(sum(unnamed_frames)), "
 				  "toUInt64(sum(length(profile_location_str))) FROM `" DATABASE
 				  "`.`%s` WHERE time >= toDateTime(%u) AND time < toDateTime(%u)",
 				  table, unit * IN_PROCESS_UNIT_S, (unit + 1) * IN_PROCESS_UNIT_S);
 	*ret_names = (struct in_process_names){};
 	return select_rows(client, &sql, read_names, ret_names);
+}
+
+int in_process_drop_unit(struct clickhouse_client *client, uint32_t unit)
+{
+	return drop_partition(client, "in_process", unit);
 }
 
 int in_process_fill_publish(struct clickhouse_client *client, const char *name, uint32_t unit)
@@ -370,9 +426,16 @@ int in_process_fill_publish(struct clickhouse_client *client, const char *name, 
 int in_process_fill_drop(struct clickhouse_client *client, const char *name)
 {
 	scoped(bytes_release) struct bytes sql = BYTES_INIT(MAX_SQL_BYTES);
+	int r;
 
 	(void)bytes_append_format(&sql, "DROP TABLE IF EXISTS `" DATABASE "`.`%s`", name);
-	return run_and_clear(client, &sql);
+	r = sql_end(&sql);
+	return r < 0 ? r
+		     : clickhouse_client_run(client, &(struct clickhouse_query){
+							     .sql = (const char *)sql.data,
+							     .idempotent = true,
+							     .is_cleanup = true,
+						     });
 }
 
 struct names {
@@ -393,7 +456,8 @@ static int read_name(void *arg, struct bytes_reader *row)
 	return 0;
 }
 
-int in_process_drop_old_fills(struct clickhouse_client *client)
+/* Of the server that the client asks now. */
+static int drop_old_fills_of_server(struct clickhouse_client *client)
 {
 	scoped(bytes_release) struct bytes sql = BYTES_INIT(MAX_SQL_BYTES);
 	struct names names = {};
@@ -405,6 +469,18 @@ int in_process_drop_old_fills(struct clickhouse_client *client)
 	r = select_rows(client, &sql, read_name, &names);
 	for (size_t i = 0; i < names.count && r == 0; i++)
 		r = in_process_fill_drop(client, names.items[i]);
+	return r;
+}
+
+int in_process_drop_old_fills(struct clickhouse_client *client)
+{
+	const size_t n_servers = clickhouse_client_n_servers(client);
+	int r = 0;
+
+	for (size_t i = 0; i < n_servers && r == 0; i++) {
+		r = drop_old_fills_of_server(client);
+		clickhouse_client_next_server(client);
+	}
 	return r;
 }
 
@@ -436,11 +512,8 @@ static int drop_partitions(struct clickhouse_client *client, const char *table, 
 				  "AND p < %u ORDER BY p LIMIT %d",
 				  table, before, MAX_DROPPED);
 	r = select_rows(client, &sql, read_partition, &partitions);
-	for (size_t i = 0; i < partitions.count && r == 0; i++) {
-		(void)bytes_append_format(&sql, "ALTER TABLE `" DATABASE "`.`%s` DROP PARTITION %u",
-					  table, partitions.items[i]);
-		r = run_and_clear(client, &sql);
-	}
+	for (size_t i = 0; i < partitions.count && r == 0; i++)
+		r = drop_partition(client, table, partitions.items[i]);
 	return r;
 }
 

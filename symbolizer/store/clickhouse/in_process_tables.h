@@ -24,6 +24,8 @@
 #include "symbolizer/store/clickhouse/schema.h"
 
 #define IN_PROCESS_UNIT_S     300
+/* Column time is a DateTime: the last unit that ends in 32 bits of seconds, in the year 2106. */
+#define IN_PROCESS_MAX_UNIT   (UINT32_MAX / IN_PROCESS_UNIT_S - 1)
 #define IN_PROCESS_UNIT_SLOTS (IN_PROCESS_UNIT_S * NSEC_PER_SEC / SLOT_NS)
 
 /* "(day, unit, ...)" of in_process_changes: u16 day, u32 unit, text tenant, u64 change, u64 ns. */
@@ -73,20 +75,32 @@ int in_process_fill_add(struct clickhouse_client *client, const char *name, stru
 
 /* How well the rows of a unit are symbolized. */
 struct in_process_names {
+	uint64_t value; /* sum of profile_value: equal if the rows have the same samples */
 	uint64_t unnamed_frames;
 	uint64_t length; /* of all stacks as text: inlined functions make it longer */
 };
 
-/* @table: "in_process", or the name of a fill. Without rows both sums are 0. */
+/* @table: "in_process", or the name of a fill. Without rows all sums are 0. */
 int in_process_find_names(struct clickhouse_client *client, const char *table, uint32_t unit,
 			  struct in_process_names *ret_names);
 
-/* Replaces the rows of the unit by those of the fill. */
+/*
+ * Replaces the rows of the unit by those of the fill, which has some: current versions of
+ * ClickHouse refuse it otherwise.
+ */
 int in_process_fill_publish(struct clickhouse_client *client, const char *name, uint32_t unit);
 
+/* Drops the rows of the unit, if there are any. */
+int in_process_drop_unit(struct clickhouse_client *client, uint32_t unit);
+
+/* Drops the table, also when the client's cancel is requested. */
 int in_process_fill_drop(struct clickhouse_client *client, const char *name);
 
-/* Drops the tables of fills that a killed server has left. */
+/*
+ * Drops the tables of fills that were left an hour ago or earlier: by a server that was killed, or
+ * by one that changed to another server of ClickHouse within a fill. In a cluster, a fill is on one
+ * server of ClickHouse, so the client asks each of its servers.
+ */
 int in_process_drop_old_fills(struct clickhouse_client *client);
 
 /* Drops the rows of all units before @unit. In a cluster the client asks any of its servers. */

@@ -3,6 +3,9 @@
 
 #include "tests/unit/symbolizer/store/clickhouse/server_fixture.h"
 
+#include <sys/stat.h>
+#include <time.h>
+
 #include "symbolizer/store/clickhouse/changes.h"
 #include "symbolizer/store/clickhouse/in_process_tables.h"
 #include "symbolizer/store/clickhouse/row_binary.h"
@@ -32,10 +35,13 @@ static void add_row(struct bytes *rows, uint32_t unit, uint64_t value, uint64_t 
 	row_add_u8(rows, 0);
 	row_add_u32(rows, 0);
 	(void)bytes_append(rows, (uint8_t[16]){}, 16);
-	for (int i = 0; i < 7; i++)
+	row_add_text(rows, "web-1");
+	for (int i = 0; i < 6; i++)
 		row_add_text(rows, "");
-	row_add_count(rows, 0);
-	row_add_count(rows, 0);
+	row_add_count(rows, 1);
+	row_add_text(rows, "vpc");
+	row_add_count(rows, 1);
+	row_add_text(rows, "blue");
 	row_add_u32(rows, 2);
 	row_add_u64(rows, state);
 }
@@ -50,7 +56,8 @@ static void fill(struct clickhouse_client *client, uint32_t unit, int n_rows, ui
 		add_row(&rows, unit, UINT64_C(1) << i, state);
 	if (in_process_fill_begin(client, name) < 0 ||
 	    (n_rows > 0 && in_process_fill_add(client, name, bytes_view_of(&rows)) < 0) ||
-	    in_process_fill_publish(client, name, unit) < 0 ||
+	    (n_rows > 0 ? in_process_fill_publish(client, name, unit)
+			: in_process_drop_unit(client, unit)) < 0 ||
 	    in_process_fill_drop(client, name) < 0)
 		fail_msg("%s", clickhouse_client_message(client));
 }
@@ -80,8 +87,11 @@ static void a_fill_replaces_all_rows_of_its_unit(void **state)
 	assert_int_equal(value_of(client, 1000), 7);
 	fill(client, 1000, 1, 6);
 	assert_int_equal(value_of(client, 1000), 1);
-	fill(client, 1000, 0, 7);
-	assert_int_equal(value_of(client, 1000), 0);
+	/* Twice: the unit may have no rows. */
+	for (int i = 0; i < 2; i++) {
+		fill(client, 1000, 0, 7);
+		assert_int_equal(value_of(client, 1000), 0);
+	}
 	assert_int_equal(value_of(client, 1001), 3);
 }
 
@@ -96,6 +106,7 @@ static void the_names_of_a_unit_are_counted(void **state)
 	fill(client, 5000, 3, 5);
 	fill(client, 5001, 1, 5);
 	assert_ok(in_process_find_names(client, "in_process", 5000, &names));
+	assert_int_equal(names.value, 7);
 	assert_int_equal(names.unnamed_frames, 3 * 2);
 	assert_int_equal(names.length, 3 * strlen("text"));
 	assert_ok(in_process_find_names(client, "in_process", 5002, &names));
@@ -116,6 +127,9 @@ static void the_columns_of_deepflow_can_be_selected(void **state)
 			   " AND app_service = app_instance AND process_name = app_service"
 			   " AND profile_language_type = 'eBPF' AND trace_id = ''"
 			   " AND span_name = '' AND profile_id = '' AND compression_algo = ''"
+			   " AND vtap_id = agent AND agent_id = 'agent' AND host_id = 'host'"
+			   " AND pod_id = 'web-1' AND pod_ns_id = pod_ns AND pod_node_id = ''"
+			   " AND l3_epc_id = 'blue' AND vpc_id = 'blue' AND region_id = ''"
 			   " FORMAT RowBinary"),
 		1);
 }
@@ -185,6 +199,110 @@ static void a_change_changes_the_state_of_its_units_once(void **state)
 	assert_int_equal(find_unit(client, 0, 3001).state, 0);
 }
 
+static void samples_after_2106_are_not_filled(void **state)
+{
+	const struct clickhouse_server *server = *state;
+	scoped(clickhouse_client_freep) struct clickhouse_client *client = NULL;
+	const uint32_t last = IN_PROCESS_MAX_UNIT;
+
+	skip_without_server(server);
+	client = client_with_tables(server);
+	change(client, 1, 900, (uint32_t[]){ last, last + 1, 6000 }, 3);
+	assert_int_equal(find_unit(client, 900, last).unit, last);
+	assert_int_equal(find_unit(client, 900, last + 1).unit, 0);
+	/* They do not hide the rows of other units. */
+	fill(client, 6000, 1, 77);
+	assert_int_equal(find_unit(client, 900, 6000).state, 77);
+}
+
+static void make_older(const struct clickhouse_server *server, const char *table, time_t seconds)
+{
+	const struct timespec at = { .tv_sec = time(NULL) - seconds };
+	scoped_free char *path = NULL;
+
+	assert_true(asprintf(&path, "%s/data/metadata/profile/%s.sql", server->folder, table) > 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ at, at }, 0), 0);
+}
+
+static bool has_table(struct clickhouse_client *client, const char *name)
+{
+	char sql[160];
+
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT count() FROM system.tables WHERE database = 'profile' AND "
+		       "name = '%s' FORMAT RowBinary",
+		       name);
+	return ask_number(client, sql) == 1;
+}
+
+/* The fills of a server of ClickHouse: of one that was killed, and of one that still fills. */
+struct fills {
+	char old[IN_PROCESS_FILL_NAME_SIZE], young[IN_PROCESS_FILL_NAME_SIZE];
+	struct clickhouse_client *client;
+};
+
+static struct fills begin_fills(const struct clickhouse_server *server)
+{
+	struct fills fills = { .client = client_with_tables(server) };
+
+	assert_ok(in_process_fill_begin(fills.client, fills.old));
+	assert_ok(in_process_fill_begin(fills.client, fills.young));
+	make_older(server, fills.old, 3700);
+	make_older(server, fills.young, 1800);
+	make_older(server, "in_process", 86400);
+	return fills;
+}
+
+static void fills_of_killed_servers_are_dropped_on_each_server(void **state)
+{
+	const struct clickhouse_server *server = *state;
+	struct clickhouse_server *second;
+	struct fills fills[2];
+	void *second_state = NULL;
+
+	skip_without_server(server);
+	assert_int_equal(server_group_setup(&second_state), 0);
+	second = second_state;
+	fills[0] = begin_fills(server);
+	fills[1] = begin_fills(second);
+	{
+		scoped(clickhouse_client_freep) struct clickhouse_client *both = NULL;
+		scoped_free char *urls = NULL;
+		struct clickhouse_options options = {};
+
+		assert_true(asprintf(&urls, "%s,%s", server->url, second->url) > 0);
+		options.url = urls;
+		assert_ok(clickhouse_client_new(&options, &both));
+		assert_ok(in_process_drop_old_fills(both));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fills); i++) {
+		assert_false(has_table(fills[i].client, fills[i].old));
+		assert_true(has_table(fills[i].client, fills[i].young));
+		assert_true(has_table(fills[i].client, "in_process"));
+		assert_ok(in_process_fill_drop(fills[i].client, fills[i].young));
+		(void)clickhouse_client_free(fills[i].client);
+	}
+	assert_int_equal(server_group_teardown(&second_state), 0);
+}
+
+static void a_fill_is_dropped_after_a_cancel(void **state)
+{
+	const struct clickhouse_server *server = *state;
+	scoped(clickhouse_client_freep) struct clickhouse_client *client = NULL, *watched = NULL;
+	char name[IN_PROCESS_FILL_NAME_SIZE], more[IN_PROCESS_FILL_NAME_SIZE];
+	struct cancel cancel = {};
+	struct clickhouse_options options = { .url = server->url, .cancel = &cancel };
+
+	skip_without_server(server);
+	client = client_with_tables(server);
+	assert_ok(clickhouse_client_new(&options, &watched));
+	assert_ok(in_process_fill_begin(watched, name));
+	cancel_request(&cancel);
+	assert_int_equal(in_process_fill_begin(watched, more), -ECANCELED);
+	assert_ok(in_process_fill_drop(watched, name));
+	assert_false(has_table(client, name));
+}
+
 static void tenants_are_those_of_the_changes(void **state)
 {
 	const struct clickhouse_server *server = *state;
@@ -232,6 +350,9 @@ int main(void)
 		cmocka_unit_test(the_names_of_a_unit_are_counted),
 		cmocka_unit_test(the_columns_of_deepflow_can_be_selected),
 		cmocka_unit_test(a_change_changes_the_state_of_its_units_once),
+		cmocka_unit_test(samples_after_2106_are_not_filled),
+		cmocka_unit_test(fills_of_killed_servers_are_dropped_on_each_server),
+		cmocka_unit_test(a_fill_is_dropped_after_a_cancel),
 		cmocka_unit_test(tenants_are_those_of_the_changes),
 	};
 
