@@ -3,24 +3,38 @@
 
 #include <arpa/inet.h>
 
+#include "symbolizer/flame/label.h"
 #include "symbolizer/store/clickhouse/row_binary.h"
 
 /* A row is complete before it is flushed; labels have 64 times 4 KiB. */
 #define MAX_ROWS_BYTES (FILL_ROWS_BYTES + 16 * MIB)
 
-/* 512 frames with inlined functions. */
-#define MAX_STACK_BYTES (8 * MIB)
+/* Labels from debuginfo may be long: the innermost ones of a longer stack are left out. */
+#define MAX_STACK_BYTES (1 * MIB)
+#define MORE_FRAMES     "[more frames]"
+
+struct written_row {
+	uint64_t flush;    /* the row is in the buffer until this flush */
+	uint64_t value_at; /* offset of its value in the buffer */
+	uint64_t n_before; /* rows that were flushed */
+};
 
 int fill_rows_init(struct fill_rows *rows)
 {
+	int r;
+
 	rows->rows = BYTES_INIT(MAX_ROWS_BYTES);
 	rows->stack = BYTES_INIT(MAX_STACK_BYTES);
-	return hash_table_new(sizeof(struct hash128), sizeof(uint64_t), 0, &rows->remainders);
+	r = hash_table_new(sizeof(struct hash128), sizeof(uint64_t), 0, &rows->remainders);
+	return r < 0 ? r
+		     : hash_table_new(sizeof(uint64_t), sizeof(struct written_row), 0,
+				      &rows->written);
 }
 
 void fill_rows_release(struct fill_rows *rows)
 {
 	(void)hash_table_free(rows->remainders);
+	(void)hash_table_free(rows->written);
 	bytes_release(&rows->rows);
 	bytes_release(&rows->stack);
 }
@@ -28,6 +42,7 @@ void fill_rows_release(struct fill_rows *rows)
 void fill_rows_begin(struct fill_rows *rows, const struct event_type_info *event, uint64_t minute_s)
 {
 	hash_table_clear(rows->remainders);
+	hash_table_clear(rows->written);
 	rows->event = event;
 	rows->minute_s = minute_s;
 }
@@ -66,8 +81,14 @@ static int write_stack(struct fill_rows *rows, const struct resolved_stacks *sta
 	bytes_clear(text);
 	for (uint32_t i = 0; i < stack->group->n_levels; i++)
 		add_label(text, tree_label_text(stacks->tree, stack->group->levels[i]));
-	for (uint32_t i = stack->n_frames; i > 0; i--)
+	for (uint32_t i = stack->n_frames; i > 0; i--) {
+		/* A label, its separator, and the end. */
+		if (text->size + LABEL_MAX_BYTES + sizeof(";" MORE_FRAMES) > MAX_STACK_BYTES) {
+			add_label(text, MORE_FRAMES);
+			break;
+		}
 		add_label(text, resolved_label(stacks, &stack->frames[i - 1]));
+	}
 	return bytes_error(text);
 }
 
@@ -148,7 +169,7 @@ static void add_process(struct bytes *row, const struct store_process *process)
 	add_all_labels(row, process, false);
 }
 
-/* The same in each fill. */
+/* The same in each fill, and of each stack with this text. */
 static uint64_t row_id(const struct fill_rows *rows, const struct store_process *process)
 {
 	const uint64_t parts[] = {
@@ -175,18 +196,23 @@ static uint32_t count_unnamed(const struct resolved_stack *stack)
 	return count;
 }
 
-static void add_row(struct fill_rows *rows, const struct resolved_stack *stack, uint64_t value)
+static void add_row(struct fill_rows *rows, const struct resolved_stack *stack, uint64_t value,
+		    struct written_row *written)
 {
 	const struct store_process *process = stack->group->process;
 	struct bytes *row = &rows->rows;
 	const char *unit = rows->event->unit;
 
+	const uint64_t id[] = { row_id(rows, process), written->n_before };
+
 	row_add_u32(row, (uint32_t)rows->minute_s);
-	row_add_u64(row, row_id(rows, process));
+	row_add_u64(row, hash64_of(id, sizeof(id)));
 	row_add_text(row, rows->tenant);
 	row_add_text(row, process->name);
 	row_add_text(row, rows->event->name);
 	row_add_string(row, rows->stack.data, rows->stack.size);
+	written->flush = rows->n_flushes;
+	written->value_at = row->size;
 	row_add_u64(row, value);
 	row_add_text(row, event_unit_divisor(unit) > 1 ? "microseconds" : unit);
 	add_process(row, process);
@@ -202,7 +228,36 @@ int fill_rows_end(struct fill_rows *rows)
 	if (r == 0 && rows->rows.size > 0)
 		r = rows->flush(rows->arg, bytes_view_of(&rows->rows));
 	bytes_clear(&rows->rows);
+	rows->n_flushes++;
 	return r;
+}
+
+static void add_to_row(struct fill_rows *rows, const struct written_row *written, uint64_t value)
+{
+	uint8_t *at = rows->rows.data + written->value_at;
+	uint64_t sum;
+
+	memcpy(&sum, at, sizeof(sum));
+	sum = htole64(MIN(le64toh(sum) + value, (uint64_t)INT64_MAX));
+	memcpy(at, &sum, sizeof(sum));
+}
+
+static int add_value(struct fill_rows *rows, const struct resolved_stack *stack, uint64_t value)
+{
+	const uint64_t id = row_id(rows, stack->group->process);
+	struct written_row *written;
+	int r = hash_table_insert(rows->written, &id, (void **)&written);
+
+	if (r < 0)
+		return r;
+	if (r == 0 && written->flush == rows->n_flushes) {
+		add_to_row(rows, written, value);
+		return 0;
+	}
+	if (r == 0)
+		written->n_before++;
+	add_row(rows, stack, value, written);
+	return rows->rows.size >= FILL_ROWS_BYTES ? fill_rows_end(rows) : bytes_error(&rows->rows);
 }
 
 static int visit(void *arg, const struct resolved_stacks *stacks,
@@ -215,10 +270,7 @@ static int visit(void *arg, const struct resolved_stacks *stacks,
 	if (r < 0 || value == 0)
 		return r;
 	r = write_stack(rows, stacks, stack);
-	if (r < 0)
-		return r;
-	add_row(rows, stack, value);
-	return rows->rows.size >= FILL_ROWS_BYTES ? fill_rows_end(rows) : bytes_error(&rows->rows);
+	return r < 0 ? r : add_value(rows, stack, value);
 }
 
 struct stack_visitor fill_rows_visitor(struct fill_rows *rows)

@@ -7,6 +7,9 @@
  * Values are in the unit of answers (microseconds for times). What rounding a row down leaves is
  * added to the next row of the service, so that the sum of a service is its exact sum, rounded
  * down.
+ *
+ * Stacks of a process that differ only in addresses have one text, and one row, unless the first of
+ * them has been flushed already. A row that follows it has another _id.
  */
 
 #include "common/hash_table.h"
@@ -24,8 +27,9 @@ struct fill_rows {
 	void *arg;
 
 	struct hash_table *remainders; /* hash of the service -> what rounding has left */
+	struct hash_table *written;    /* row_id() -> struct written_row */
 	struct bytes rows, stack;
-	uint64_t n_rows;
+	uint64_t n_rows, n_flushes;
 };
 
 #define FILL_ROWS_BYTES (16 * MIB)

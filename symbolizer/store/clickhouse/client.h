@@ -27,11 +27,11 @@ struct clickhouse_client;
 struct clickhouse_options {
 	/* "http://host:8123"; a path after it is kept; several of a cluster, with commas */
 	const char *url;
-	const char *database; /* NULL: the user's */
-	const char *user;     /* NULL: "default" */
-	const char *password; /* NULL: none */
-	const char *ca_file;  /* NULL: the system's CA certificates */
-	const char *cluster;  /* NULL: one server */
+	const char *database;        /* NULL: the user's */
+	const char *user;            /* NULL: "default" */
+	const char *password;        /* NULL: none */
+	const char *ca_file;         /* NULL: the system's CA certificates */
+	const char *cluster;         /* NULL: one server */
 	const struct cancel *cancel; /* of queries without one; borrowed; NULL: none */
 };
 

@@ -23,7 +23,7 @@
 #include "symbolizer/store/clickhouse/client.h"
 #include "symbolizer/store/clickhouse/schema.h"
 
-#define IN_PROCESS_UNIT_S     300
+#define IN_PROCESS_UNIT_S 300
 /* Column time is a DateTime: the last unit that ends in 32 bits of seconds, in the year 2106. */
 #define IN_PROCESS_MAX_UNIT   (UINT32_MAX / IN_PROCESS_UNIT_S - 1)
 #define IN_PROCESS_UNIT_SLOTS (IN_PROCESS_UNIT_S * NSEC_PER_SEC / SLOT_NS)

@@ -201,8 +201,8 @@ static void the_values_of_a_service_sum_to_its_value(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		visit(&site, &web, values[i]);
 		visit(&site, &other, 400);
+		assert_ok(fill_rows_end(&site.rows));
 	}
-	assert_ok(fill_rows_end(&site.rows));
 	assert_int_equal(site.n_received, 3);
 	assert_string_equal(site.received[0].text[1], "web");
 	assert_int_equal(site.received[0].value, 1);
@@ -237,11 +237,102 @@ static void rows_of_two_processes_have_different_ids(void **state)
 	init_site(&site);
 	visit(&site, &web, 1000);
 	visit(&site, &again, 1000);
-	visit(&site, &web, 1000);
 	assert_ok(fill_rows_end(&site.rows));
-	assert_int_equal(site.n_received, 3);
+	assert_int_equal(site.n_received, 2);
 	assert_true(site.received[0].id != site.received[1].id);
-	assert_true(site.received[0].id == site.received[2].id);
+}
+
+static void the_rows_of_a_stack_have_the_same_ids_in_each_fill(void **state)
+{
+	uint64_t ids[2][3];
+
+	(void)state;
+	for (size_t fill = 0; fill < ARRAY_SIZE(ids); fill++) {
+		scoped(release_site) struct site site = {};
+
+		init_site(&site);
+		/* Each is flushed: a unit with more rows than the buffer holds. */
+		for (size_t i = 0; i < ARRAY_SIZE(ids[0]); i++) {
+			visit(&site, &web, 1000);
+			assert_ok(fill_rows_end(&site.rows));
+			ids[fill][i] = site.received[i].id;
+		}
+		assert_int_equal(site.n_received, ARRAY_SIZE(ids[0]));
+		assert_true(ids[fill][0] != ids[fill][1] && ids[fill][1] != ids[fill][2]);
+		assert_true(ids[fill][0] != ids[fill][2]);
+	}
+	assert_memory_equal(ids[0], ids[1], sizeof(ids[0]));
+}
+
+static void stacks_with_one_text_have_one_row(void **state)
+{
+	scoped(release_site) struct site site = {};
+
+	(void)state;
+	init_site(&site);
+	visit(&site, &other, 3000);
+	visit(&site, &web, 1000);
+	visit(&site, &other, 4000);
+	visit(&site, &web, UINT64_C(1) << 40);
+	assert_ok(fill_rows_end(&site.rows));
+	assert_int_equal(site.n_received, 2);
+	assert_int_equal(site.rows.n_rows, 2);
+	assert_int_equal(site.received[0].value, 7);
+	assert_int_equal(site.received[1].value, ((UINT64_C(1) << 40) + 1000) / 1000);
+}
+
+/* Keeps the length and the end of the first row's stack. */
+struct long_stack {
+	size_t size;
+	char end[32];
+};
+
+static int receive_long(void *arg, struct bytes_view rows)
+{
+	struct bytes_reader reader = bytes_reader_of(rows);
+	struct long_stack *stack = arg;
+	struct bytes_view text;
+	char skipped[64];
+
+	(void)row_read_u32(&reader);
+	(void)row_read_u64(&reader);
+	for (size_t i = 0; i < 3; i++)
+		read_text(&reader, skipped, sizeof(skipped));
+	text = row_read_string(&reader);
+	assert_int_equal(reader.error, 0);
+	assert_true(text.size > sizeof(stack->end));
+	stack->size = text.size;
+	memcpy(stack->end, text.data + text.size - sizeof(stack->end) + 1, sizeof(stack->end) - 1);
+	return 0;
+}
+
+static void a_stack_of_long_names_is_cut(void **state)
+{
+	static struct resolved_frame frames[1000];
+	static char label[4096];
+	scoped(release_site) struct site site = {};
+	struct long_stack received = {};
+	const struct series_group group = { .process = &web };
+	const struct resolved_stack stack = {
+		.value = 1000,
+		.group = &group,
+		.frames = frames,
+		.n_frames = ARRAY_SIZE(frames),
+	};
+	struct resolved_stacks stacks = {};
+
+	(void)state;
+	init_site(&site);
+	memset(label, 'x', sizeof(label) - 1);
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i].label = intern(&site, label);
+	stacks.tree = site.tree;
+	site.rows.flush = receive_long;
+	site.rows.arg = &received;
+	assert_ok(fill_rows_visitor(&site.rows).visit(&site.rows, &stacks, &stack));
+	assert_ok(fill_rows_end(&site.rows));
+	assert_in_range(received.size, MIB - 2 * sizeof(label), MIB);
+	assert_string_equal(strrchr(received.end, ';'), ";[more frames]");
 }
 
 static void nothing_is_flushed_without_rows(void **state)
@@ -261,6 +352,9 @@ int main(void)
 		cmocka_unit_test(the_values_of_a_service_sum_to_its_value),
 		cmocka_unit_test(the_next_minute_and_type_begin_without_a_remainder),
 		cmocka_unit_test(rows_of_two_processes_have_different_ids),
+		cmocka_unit_test(the_rows_of_a_stack_have_the_same_ids_in_each_fill),
+		cmocka_unit_test(stacks_with_one_text_have_one_row),
+		cmocka_unit_test(a_stack_of_long_names_is_cut),
 		cmocka_unit_test(nothing_is_flushed_without_rows),
 	};
 
