@@ -136,7 +136,7 @@ has_every_sample_in_process() {
 	[ $((samples_in_process - samples)) -ge -2 ] && [ $((samples_in_process - samples)) -le 2 ]
 }
 for node in 0 2; do
-	wait_until 100s has_every_sample_in_process "$node" || say "the table of node $node is late"
+	wait_until 400s has_every_sample_in_process "$node" || say "the table of node $node is late"
 	expect_near "samples in the table of node $node" "$samples_in_process" "$samples" 2
 done
 
