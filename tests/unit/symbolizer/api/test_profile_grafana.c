@@ -137,7 +137,8 @@ static void an_empty_answer_has_columns_and_a_reason(void **state)
 		{ "sql=" ON_CPU "+AND+host+%3D+%27db%27+AND+" RANGE, "selects none" },
 		{ "sql=" ON_CPU "+AND+profile_language_type+IN+%28%27Golang%27%29+AND+" RANGE,
 		  "selects none" },
-		{ "sql=profile_event_type+IN+%28%27off-cpu%27%2C%27run-queue%27%2C%27off-cpu%27%29+AND+" RANGE,
+		{ "sql=profile_event_type+IN+%28%27off-cpu%27%2C%27run-queue%27"
+		  "%2C%27off-cpu%27%29+AND+" RANGE,
 		  "no off-cpu, run-queue samples were ever stored" },
 		{ "sql=" ON_CPU "+AND+time%3E%3D2+AND+time%3C%3D1",
 		  "the range of time ends before it begins" },
