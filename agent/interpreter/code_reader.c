@@ -14,7 +14,7 @@
 #define SWEEP_ABOVE  16384
 #define KEEP_WINDOWS 12
 
-/* Each takes 48 bytes. */
+/* Each takes 64 bytes. */
 #define MAX_WAITING 16384
 
 /* For how long a process is avoided after a timeout, because each attempt may cost a helper. */

@@ -8,7 +8,7 @@
 /* About 100 bytes each. */
 #define MAX_KNOWN 32768
 
-/* Each takes 56 bytes. */
+/* Each takes 64 bytes. */
 #define MAX_WAITING 8192
 
 /* Windows after which an unused address is forgotten. */
