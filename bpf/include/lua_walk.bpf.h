@@ -49,12 +49,10 @@ static __always_inline void note_lua_loop(struct sample *sample, const struct ab
 	__u32 index = sample->lua.n_loops;
 
 	asm volatile("" : "+r"(index));
-	if (index >= LUA_MAX_LOOPS) {
-		note_list(sample);
-		return;
+	if (index < LUA_MAX_LOOPS) {
+		sample->lua.loops[index] = sample->registers.sp;
+		sample->lua.n_loops = index + 1;
 	}
-	sample->lua.loops[index] = sample->registers.sp;
-	sample->lua.n_loops = index + 1;
 	note_loop(sample, lua);
 }
 
@@ -102,14 +100,29 @@ static __always_inline bool add_lua_state(struct lua_walk *walk)
 		walk->n_calls[last % LUA_MAX_STATES]++;
 		return true;
 	}
-	if (index >= LUA_MAX_STATES)
+	if (index >= LUA_MAX_STATES) {
+		walk->lacks_states = true;
 		return false;
+	}
 	walk->states[index] = walk->state;
 	/* The innermost calls may have begun, and not have saved registers yet. */
 	walk->n_calls[index] = 1 + walk->n_unknown;
 	walk->n_unknown = 0;
 	walk->n_states = index + 1;
 	return true;
+}
+
+/*
+ * Reads a word of the stack frame of a call of the loop, which may be a saved register. A call that
+ * has just begun has not saved all of them: below the innermost stack pointer are words of calls
+ * that have ended.
+ */
+static __always_inline bool read_lua_register(const struct sample *sample, __u64 address,
+					      __u64 *ret_value)
+{
+	if (!sample->registers.general_passed && address < sample->registers.general[REGISTER_SP])
+		return false;
+	return read_pointer(address, ret_value);
 }
 
 /* Looks at one saved register of a call of the loop. Returns whether the search ended. */
@@ -125,7 +138,8 @@ static long look_at_lua_register(__u64 index, void *argument)
 	if (at == 0)
 		walk->state = 0;
 	/* The first word below the CFA is the return address. */
-	if (read_pointer(walk->loops[loop % LUA_MAX_LOOPS] - (2 + at) * sizeof(__u64), &state) &&
+	if (read_lua_register(sample, walk->loops[loop % LUA_MAX_LOOPS] - (2 + at) * sizeof(__u64),
+			      &state) &&
 	    is_lua_state(&walk->layout, state, &jump)) {
 		/* No error jump is that of a call without protection, the outermost one. */
 		if (walk->state == 0 || jump - 1 < walk->error_jump - 1) {
@@ -172,7 +186,7 @@ static __always_inline bool begin_lua_state(struct sample *sample)
 
 	asm volatile("" : "+r"(index));
 	if (index >= walk->n_states || index >= LUA_MAX_STATES) {
-		walk->is_whole = true;
+		walk->is_whole = !walk->lacks_states;
 		return false;
 	}
 	state = walk->states[index];
@@ -187,8 +201,12 @@ static __always_inline bool begin_lua_state(struct sample *sample)
 		count(ABI_COUNTER_LUA_UNREADABLE);
 		return false;
 	}
-	/* The main thread of Lua, the oldest object, cannot yield: all of its groups have calls. */
-	if (next_object == 0)
+	/*
+	 * All groups of the main thread of Lua have calls, because it cannot yield. It is the only
+	 * thread without a next object; in 5.1, where it may have one, no coroutine can yield below
+	 * C functions.
+	 */
+	if (next_object == 0 || walk->layout.state_first_call)
 		walk->n_paired = ~0U;
 	walk->innermost = walk->call;
 	return true;
@@ -349,6 +367,7 @@ __verified_alone int lua_walk(struct sample *sample)
 	walk->layout = lua->lua;
 	walk->n_states = 0;
 	walk->n_unknown = 0;
+	walk->lacks_states = false;
 	walk->at = 0;
 	walk->call = 0;
 	walk->address = 0;
@@ -362,6 +381,7 @@ __verified_alone int lua_walk(struct sample *sample)
 	bpf_loop(LUA_MAX_STEPS, add_lua_call, &sample, 0);
 	if (!add_last_lua_frame(sample, false))
 		walk->is_whole = false;
+	/* The states of further calls are not known. */
 	if (walk->n_loops >= LUA_MAX_LOOPS)
 		walk->is_whole = false;
 	if (sample->n_listed > 0)

@@ -76,7 +76,7 @@ struct perl_walk {
 	bool is_whole;
 };
 
-/* Calls of the loop of Lua in a stack, and coroutines in it, that are told apart. */
+/* Calls of the loop of Lua in a stack whose states are found, and coroutines in it. */
 #define LUA_MAX_LOOPS  64
 #define LUA_MAX_STATES 8
 
@@ -90,9 +90,10 @@ struct lua_walk {
 	__u32 n_calls[LUA_MAX_STATES];
 	/* the best one among the registers of a call that were looked at; 0: none */
 	__u64 state, error_jump;
-	__u32 n_unknown; /* innermost calls whose state is not known */
-	__u32 at;        /* index of the next state */
-	__u64 call;      /* the next CallInfo; 0: the walk begins with the next state */
+	__u32 n_unknown;   /* innermost calls whose state is not known */
+	bool lacks_states; /* there are more than LUA_MAX_STATES */
+	__u32 at;          /* index of the next state */
+	__u64 call;        /* the next CallInfo; 0: the walk begins with the next state */
 	__u64 innermost, first_call;
 	/* the last frame, which is added when its caller is known; address 0: there is none */
 	__u64 address;

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of Lua 5.4 in an invented stack (made_up_stack.h). Native functions are LEAF, LOOP and
- * a function IN_C that calls the loop. States, their stacks and calls are in the same memory.
+ * a function IN_C that calls the loop. SHORT_LOOP is the loop too, where its stack frame has the
+ * return address and one more word. States, their stacks and calls are in the same memory.
  */
 #include "agent/interpreter/lua/lua_layout.h"
 #include "tests/host_bpf/made_up_stack.h"
 
-enum native_function { LEAF, LOOP, IN_C };
+enum native_function { LEAF, LOOP, IN_C, SHORT_LOOP };
 
-#define FRAME_WORDS 8 /* of the stack frame of each native function */
+#define FRAME_WORDS 8 /* of the stack frame of each native function, except SHORT_LOOP */
+#define SHORT_WORDS 2
 
 /* Indexes of words. */
 enum {
-	STATES = 200, /* of 24 words */
-	CALLS = 300,  /* of 8 words */
+	STATES = 200, /* of STATE_WORDS */
+	CALLS = 320,  /* of 8 words */
 	VALUES = 500, /* of 2 words */
 	CLOSURES = 600,
 	PROTOS = 700, /* of 16 words */
 	CODE = 960,
 };
 
+#define STATE_WORDS    12
 #define N_CALLS        20
 #define N_INSTRUCTIONS 10
+#define MAX_LOOPS      64 /* as in bpf/include/sample.bpf.h */
+#define MAX_STATES     8
 #define CIST_FRESH     4
 
 struct lua {
@@ -31,16 +36,19 @@ struct lua {
 	unsigned int n_calls;
 };
 
-static const struct abi_unwind_rule rule = {
-	.cfa = UNWIND_CFA_SP,
-	.cfa_offset = FRAME_WORDS * 8,
-	.ra = UNWIND_SAVED_CFA,
-	.ra_offset = -8,
-};
+static struct abi_unwind_rule rule_of(unsigned int frame_words)
+{
+	return (struct abi_unwind_rule){
+		.cfa = UNWIND_CFA_SP,
+		.cfa_offset = (int16_t)(8 * frame_words),
+		.ra = UNWIND_SAVED_CFA,
+		.ra_offset = -8,
+	};
+}
 
 static uint64_t state_at(unsigned int number)
 {
-	return at_word(STATES + 24 * number);
+	return at_word(STATES + STATE_WORDS * number);
 }
 
 static uint64_t proto_at(unsigned int number)
@@ -66,7 +74,7 @@ static void add_native(struct lua *lua, enum native_function function, uint64_t 
 /* Makes a state without calls. @jump: the word of the stack with its error jump. */
 static void add_state(struct lua *lua, unsigned int number, unsigned int jump)
 {
-	uint64_t *words = lua->process->words + STATES + 24 * number;
+	uint64_t *words = lua->process->words + STATES + STATE_WORDS * number;
 
 	words[0] = at_word(STATES);
 	words[1] = 8;
@@ -87,15 +95,16 @@ static void call(struct lua *lua, unsigned int state, unsigned int code, uint64_
 	words[VALUES + 2 * number + 1] = 0xab00 | (code ? 0x46 : 0x66);
 	words[CLOSURES + 4 * number + 3] = code ? proto_at(code) : 1;
 	of_call[0] = at_word(VALUES + 2 * number);
-	of_call[2] = words[STATES + 24 * state + 4];
+	of_call[2] = words[STATES + STATE_WORDS * state + 4];
 	of_call[4] = at_word(CODE) + 4 * next;
 	of_call[7] = fresh ? (uint64_t)CIST_FRESH << 48 : 0;
-	words[STATES + 24 * state + 4] = at_word(CALLS + 8 * number);
+	words[STATES + STATE_WORDS * state + 4] = at_word(CALLS + 8 * number);
 }
 
 static void set_up(struct lua *lua)
 {
-	const struct abi_unwind_rule rules[] = { rule, rule, rule };
+	const struct abi_unwind_rule rule = rule_of(FRAME_WORDS);
+	const struct abi_unwind_rule rules[] = { rule, rule, rule, rule_of(SHORT_WORDS) };
 	const struct abi_mapping mapping = {
 		.start = CODE_START,
 		.end = CODE_START + CODE_BYTES,
@@ -112,7 +121,9 @@ static void set_up(struct lua *lua)
 	host_maps_describe(&process->maps, &process->input);
 	lua->interpreters[1] = (struct abi_interpreter){
 		.runtime = INTERPRETER_LUA,
-		.loop = { { start + LOOP * FUNCTION_BYTES, start + (LOOP + 1) * FUNCTION_BYTES } },
+		.loop = { { start + LOOP * FUNCTION_BYTES, start + (LOOP + 1) * FUNCTION_BYTES },
+			  { start + SHORT_LOOP * FUNCTION_BYTES,
+			    start + (SHORT_LOOP + 1) * FUNCTION_BYTES } },
 		.lua = lua_layout_of(4U << LUA_RELEASE_SHIFT | 0x0504)->walk,
 	};
 	process->input.interpreters = lua->interpreters;
@@ -249,6 +260,76 @@ static void a_function_at_its_beginning_is_a_group_without_a_call(void **state)
 	expect_functions(&lua, WHOLE, { 2, 0, OUTERMOST }, { 1, 2, OUTERMOST });
 }
 
+/* It has saved no register: below its stack pointer are words of an earlier call. */
+static void words_below_the_stack_pointer_are_no_saved_registers(void **state)
+{
+	struct lua lua;
+
+	(void)state;
+	set_up(&lua);
+	add_state(&lua, 1, 120);
+	add_native(&lua, SHORT_LOOP, state_at(1));
+	lua.process->input.registers.general[7] = at_word(FRAME_WORDS - SHORT_WORDS);
+	add_native(&lua, IN_C, 0);
+	add_native(&lua, LOOP, state_at(0));
+	add_native(&lua, IN_C, 0);
+	call(&lua, 0, 1, 3, true);
+	call(&lua, 0, 0, 0, false);
+	call(&lua, 0, 2, 4, true);
+	call(&lua, 1, 0, 0, false);
+	call(&lua, 1, 3, 5, true);
+	expect_functions(&lua, WHOLE, { 2, 3, OUTERMOST }, { 1, 2, OUTERMOST });
+}
+
+/* Then the innermost functions belong to the innermost calls. */
+static void functions_of_more_coroutines_than_fit_are_missing(void **state)
+{
+	enum { N_STATES = MAX_STATES + 1 };
+	struct expected expected[MAX_STATES];
+	struct lua lua;
+
+	(void)state;
+	set_up(&lua);
+	add_native(&lua, LEAF, 0);
+	for (unsigned int number = N_STATES; number-- > 0;) {
+		if (number > 0) {
+			add_state(&lua, number, 150 - number);
+			call(&lua, number, 0, 0, false);
+		}
+		call(&lua, number, 1 + number, 3, true);
+		add_native(&lua, LOOP, state_at(number));
+		add_native(&lua, IN_C, 0);
+	}
+	for (unsigned int i = 0; i < MAX_STATES; i++)
+		expected[i] = (struct expected){ N_STATES - i, 2, OUTERMOST };
+	expect_walk(&lua, expected, ARRAY_SIZE(expected), CUT);
+}
+
+static void all_calls_of_the_loop_are_marked(void **state)
+{
+	enum { N_LOOPS = MAX_LOOPS + 2 };
+	struct lua lua;
+
+	(void)state;
+	set_up(&lua);
+	lua.process->words[STATES] = 0;
+	lua.process->input.registers.pc = in_function(SHORT_LOOP);
+	for (unsigned int i = 0; i < N_LOOPS; i++) {
+		lua.process->words[SHORT_WORDS * i] = state_at(0);
+		lua.process->words[SHORT_WORDS * i + 1] =
+			in_function(i + 1 < N_LOOPS ? SHORT_LOOP : IN_C);
+	}
+	lua.n_native = N_LOOPS + 1;
+	call(&lua, 0, 1, 3, true);
+	call(&lua, 0, 0, 0, false);
+	call(&lua, 0, 2, 4, true);
+	host_unwind_x86(&lua.process->input, &lua.process->output);
+	for (unsigned int i = 0; i < N_LOOPS; i++)
+		assert_int_equal(lua.process->output.frames[i].kind,
+				 FRAME_NATIVE | ABI_FRAME_IS_LOOP);
+	expect_functions(&lua, CUT, { 2, 3, OUTERMOST }, { 1, 2, OUTERMOST });
+}
+
 static void hostile_memory_cuts_the_list(void **state)
 {
 	struct lua lua;
@@ -278,6 +359,9 @@ int main(void)
 		cmocka_unit_test(groups_that_lost_their_call_are_added_to_the_last_one),
 		cmocka_unit_test(the_main_thread_has_a_call_for_each_group),
 		cmocka_unit_test(a_function_at_its_beginning_is_a_group_without_a_call),
+		cmocka_unit_test(words_below_the_stack_pointer_are_no_saved_registers),
+		cmocka_unit_test(functions_of_more_coroutines_than_fit_are_missing),
+		cmocka_unit_test(all_calls_of_the_loop_are_marked),
 		cmocka_unit_test(hostile_memory_cuts_the_list),
 	};
 
