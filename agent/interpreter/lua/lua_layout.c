@@ -25,9 +25,10 @@
 	.walk.code_count = (instructions), .code.n_constants = (k), .code.n_lines = (line), \
 	.code.n_absolute_lines = (absolute), .code.n_locals = (local), .code.n_upvalues = (upvalue)
 #define TEXT(is_short) .code.short_texts = (is_short)
-#define OPCODES(n, move_, upvalue, global, field, self_, call_, closure_) \
+#define OPCODES(n, move_, upvalue, global, field, self_, jump_, call_, closure_, extra) \
 	.opcodes = { .bits = (n), .move = (move_), .get_upvalue = (upvalue), .get_global = (global), \
-		     .get_field = (field), .self = (self_), .call = (call_), .closure = (closure_) }
+		     .get_field = (field), .self = (self_), .jump = (jump_), .call = (call_), \
+		     .closure = (closure_), .extra_argument = (extra) }
 #define LAYOUT(major, minor, release, ...) \
 	{ .version = (major) << 8 | (minor), .first_release = (release), __VA_ARGS__ },
 /* clang-format on */

@@ -24,7 +24,8 @@ struct lua_code_layout {
 /* Numbers of instructions. */
 struct lua_opcodes {
 	uint8_t bits; /* of the number */
-	uint8_t move, get_upvalue, get_global, get_field, self, call, closure;
+	uint8_t move, get_upvalue, get_global, get_field, self, jump, call, closure;
+	uint8_t extra_argument; /* 0: there is none */
 };
 
 struct lua_layout {

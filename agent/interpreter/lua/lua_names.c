@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An instruction that calls a function has it in a register. The register was set by one of the
- * instructions before: those between them compute the arguments, in higher registers. They have no
- * assignments, but may have jumps.
+ * An instruction that calls a function has it in a register. The last instruction before that sets
+ * this register has the name: those between them compute the arguments, in higher registers. They
+ * may have jumps, and so may the code before: "(callback or default)()" has no name.
  */
 #include "agent/interpreter/lua/lua_names.h"
 
@@ -26,24 +26,47 @@
 /* Of an operand C, up to 5.3: the index of a constant, not a register. */
 #define IS_CONSTANT 256
 
+/* Numbers of instructions that follow each other: OP_JMP, OP_EQ, OP_LT, OP_LE. */
+#define N_JUMPS 4
+
+/* What is added to the distance of a jump: before 5.4, and from 5.4 on */
+#define JUMP_BIAS     ((1 << 17) - 1)
+#define JUMP_BIAS_5_4 ((1 << 24) - 1)
+
 struct instruction {
 	uint32_t opcode, a, b, c, bx;
+	bool c_is_constant;
+	int32_t jump; /* distance from the next instruction */
 };
 
-static struct instruction decode(uint32_t word, const struct lua_opcodes *opcodes)
+/* The instructions up to a call, which is the last one. */
+struct code_piece {
+	const struct lua_layout *layout;
+	uint32_t words[MAX_BEFORE + 1];
+	uint32_t n;
+};
+
+static struct instruction instruction_at(const struct code_piece *piece, uint32_t index)
 {
+	const uint32_t word = piece->words[index], bits = piece->layout->opcodes.bits;
 	struct instruction instruction = {
-		.opcode = word & ((1U << opcodes->bits) - 1),
-		.a = word >> opcodes->bits & 0xff,
+		.opcode = word & ((1U << bits) - 1),
+		.a = word >> bits & 0xff,
 		.bx = word >> 14,
 	};
 
-	if (opcodes->bits == 7) {
+	if (bits == 7) {
 		instruction.b = word >> 16 & 0xff;
 		instruction.c = word >> 24;
+		/* OP_SELF has a flag; other instructions that read a field read a constant. */
+		instruction.c_is_constant =
+			instruction.opcode != piece->layout->opcodes.self || word >> 15 & 1;
+		instruction.jump = (int32_t)(word >> 7) - JUMP_BIAS_5_4;
 	} else {
 		instruction.b = word >> 23;
-		instruction.c = word >> 14 & 0x1ff;
+		instruction.c_is_constant = word >> 14 & IS_CONSTANT;
+		instruction.c = word >> 14 & (IS_CONSTANT - 1);
+		instruction.jump = (int32_t)instruction.bx - JUMP_BIAS;
 	}
 	return instruction;
 }
@@ -122,7 +145,6 @@ static int read_name(const struct lua_memory *memory, const uint8_t *proto,
 		     char *to, size_t *ret_bytes)
 {
 	const struct lua_opcodes *opcodes = &memory->layout->opcodes;
-	uint32_t constant = instruction->c;
 
 	if (instruction->opcode == opcodes->move)
 		return read_local(memory, proto, instruction->b, position, max_bytes, to,
@@ -132,15 +154,12 @@ static int read_name(const struct lua_memory *memory, const uint8_t *proto,
 	/* 5.1: OP_GETGLOBAL */
 	if (memory->layout->walk.state_first_call && instruction->opcode == opcodes->get_global)
 		return read_constant(memory, proto, instruction->bx, max_bytes, to, ret_bytes);
-	if (opcodes->bits == 6) {
-		if (!(constant & IS_CONSTANT))
-			return 0;
-		constant -= IS_CONSTANT;
-	}
-	return read_constant(memory, proto, constant, max_bytes, to, ret_bytes);
+	if (!instruction->c_is_constant)
+		return 0;
+	return read_constant(memory, proto, instruction->c, max_bytes, to, ret_bytes);
 }
 
-/* Whether an instruction sets a register to a value that may be called. */
+/* Whether an instruction sets register A to a value that may have a name. */
 static bool sets_function(const struct lua_opcodes *opcodes, uint32_t opcode)
 {
 	return opcode == opcodes->move || opcode == opcodes->get_upvalue ||
@@ -148,39 +167,93 @@ static bool sets_function(const struct lua_opcodes *opcodes, uint32_t opcode)
 	       opcode == opcodes->self;
 }
 
+/* Whether A is no register: of jumps, comparisons, and the argument of the instruction before. */
+static bool sets_nothing(const struct lua_opcodes *opcodes, uint32_t opcode)
+{
+	return opcode - opcodes->jump < N_JUMPS ||
+	       (opcodes->extra_argument && opcode == opcodes->extra_argument);
+}
+
+/*
+ * In 5.1 the upvalues of a new closure follow OP_CLOSURE, as OP_MOVE and OP_GETUPVAL of register 0.
+ * If the instruction is one of these, returns the index of OP_CLOSURE, else @index.
+ */
+static uint32_t skip_upvalues(const struct code_piece *piece, uint32_t index)
+{
+	const struct lua_opcodes *opcodes = &piece->layout->opcodes;
+
+	if (!piece->layout->walk.state_first_call)
+		return index;
+	for (uint32_t at = index;; at--) {
+		const struct instruction instruction = instruction_at(piece, at);
+
+		if (instruction.opcode == opcodes->closure)
+			return at;
+		if (at == 0 || instruction.a != 0 ||
+		    (instruction.opcode != opcodes->move &&
+		     instruction.opcode != opcodes->get_upvalue))
+			return index;
+	}
+}
+
+/* Whether a jump leads from before instruction @index to one between it and the call. */
+static bool is_jumped_over(const struct code_piece *piece, uint32_t index)
+{
+	for (uint32_t at = 0; at < index; at++) {
+		const struct instruction instruction = instruction_at(piece, at);
+		const int64_t target = (int64_t)at + 1 + instruction.jump;
+
+		if (instruction.opcode == piece->layout->opcodes.jump && target > index &&
+		    target < piece->n)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the instruction that has set the register of the call. */
+static bool find_setter(const struct code_piece *piece, uint32_t *ret_index)
+{
+	const struct lua_opcodes *opcodes = &piece->layout->opcodes;
+	const uint32_t called = instruction_at(piece, piece->n - 1).a;
+
+	for (uint32_t at = piece->n - 1; at-- > 0;) {
+		struct instruction instruction;
+
+		at = skip_upvalues(piece, at);
+		instruction = instruction_at(piece, at);
+		if (instruction.a != called || sets_nothing(opcodes, instruction.opcode))
+			continue;
+		*ret_index = at;
+		return sets_function(opcodes, instruction.opcode) && !is_jumped_over(piece, at);
+	}
+	return false;
+}
+
 int lua_name_read(const struct lua_memory *memory, const struct lua_caller *caller,
 		  size_t max_bytes, char *to, size_t *ret_bytes)
 {
-	const struct lua_opcodes *opcodes = &memory->layout->opcodes;
 	const uint32_t first = caller->position > MAX_BEFORE ? caller->position - MAX_BEFORE : 0;
-	uint32_t words[MAX_BEFORE + 1];
+	struct code_piece piece = { .layout = memory->layout };
 	uint8_t proto[LUA_PROTO_BYTES];
-	struct instruction call;
+	struct instruction setter;
+	uint32_t index;
 	int r = lua_proto_read(memory, caller->code, proto);
 
 	if (r < 0)
 		return r;
 	if (caller->position >= lua_proto_instructions(memory, proto))
 		return -EBADMSG;
+	piece.n = caller->position - first + 1;
 	r = memory->read(memory->arg,
 			 word_at(proto, memory->layout->walk.code_instructions) +
 				 (uint64_t)first * LUA_INSTRUCTION_BYTES,
-			 words, (caller->position - first + 1) * sizeof(words[0]));
+			 piece.words, piece.n * sizeof(piece.words[0]));
 	if (r < 0)
 		return r;
-	call = decode(words[caller->position - first], opcodes);
 	/* OP_TAILCALL is the next one: the caller has no frame any longer. */
-	if (call.opcode != opcodes->call)
+	if (instruction_at(&piece, piece.n - 1).opcode != memory->layout->opcodes.call ||
+	    !find_setter(&piece, &index))
 		return 0;
-	for (uint32_t at = caller->position; at-- > first;) {
-		const struct instruction instruction = decode(words[at - first], opcodes);
-
-		if (instruction.a != call.a)
-			continue;
-		if (sets_function(opcodes, instruction.opcode))
-			return read_name(memory, proto, &instruction, at, max_bytes, to, ret_bytes);
-		if (instruction.opcode == opcodes->call || instruction.opcode == opcodes->closure)
-			return 0;
-	}
-	return 0;
+	setter = instruction_at(&piece, index);
+	return read_name(memory, proto, &setter, first + index, max_bytes, to, ret_bytes);
 }

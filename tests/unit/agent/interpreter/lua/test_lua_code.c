@@ -11,8 +11,8 @@
 #include "agent/interpreter/lua/lua_object.h"
 #include "tests/unit/agent/interpreter/lua/lua_file.h"
 
-#define MAX_FUNCTIONS 16
-#define MAX_LINES     1024
+#define N_FUNCTIONS 11
+#define MAX_LINES   1024
 
 struct function {
 	char name[32];
@@ -28,7 +28,7 @@ struct script {
 	int input;
 	struct lua_memory memory;
 	size_t n_functions;
-	struct function functions[MAX_FUNCTIONS];
+	struct function functions[N_FUNCTIONS];
 };
 
 static int read_process(void *arg, uint64_t address, void *buffer, size_t size)
@@ -45,7 +45,7 @@ static void read_function(struct script *script)
 {
 	struct function *function = &script->functions[script->n_functions++];
 
-	assert_true(script->n_functions <= MAX_FUNCTIONS);
+	assert_true(script->n_functions <= N_FUNCTIONS);
 	assert_int_equal(fscanf(script->output, "%31s %" SCNx64 " %u", function->name,
 				&function->closure, &function->n_lines),
 			 3);
@@ -78,7 +78,7 @@ static void start(struct script *script, const char *lua, const struct interpret
 	script->input = to[1];
 	script->output = fdopen(from[0], "r");
 	assert_non_null(script->output);
-	while (script->n_functions < 9)
+	while (script->n_functions < N_FUNCTIONS)
 		read_function(script);
 	script->memory = (struct lua_memory){
 		.layout = lua_layout_of(facts->version),
@@ -224,12 +224,11 @@ static void functions_have_the_files_and_lines_of_debug_getinfo(void **state)
 	with_each(check_functions);
 }
 
-/* The names that the calls of caller() have, in their order. "": none, it is a parameter. */
-static void check_names(const struct script *script)
+/* The calls in a function have these names, in their order. "": none. */
+static void expect_names(const struct script *script, const char *function,
+			 const char *const names[], size_t n_names)
 {
-	static const char *const names[] = { "upvalue", "global",   "upvalue", "field",
-					     "method",  "variable", "" };
-	struct lua_caller caller = { .code = code_of(script, "caller") };
+	struct lua_caller caller = { .code = code_of(script, function) };
 	const struct lua_opcodes *opcodes = &script->memory.layout->opcodes;
 	uint8_t proto[LUA_PROTO_BYTES];
 	size_t n_calls = 0;
@@ -247,20 +246,30 @@ static void check_names(const struct script *script)
 			word_at(proto, script->memory.layout->walk.code_instructions) +
 				caller.position * sizeof(instruction),
 			&instruction, sizeof(instruction)));
-		r = lua_name_read(&script->memory, &caller, sizeof(name), name, &size);
+		r = lua_name_read(&script->memory, &caller, sizeof(name) - 1, name, &size);
 		if ((instruction & ((1U << opcodes->bits) - 1)) != opcodes->call) {
 			assert_int_equal(r, 0);
 			continue;
 		}
-		assert_true(n_calls < ARRAY_SIZE(names));
+		assert_true(n_calls < n_names);
+		assert_string_equal(name, names[n_calls]);
 		assert_int_equal(r, names[n_calls][0] != '\0');
-		assert_int_equal(size, strlen(names[n_calls]));
-		assert_memory_equal(name, names[n_calls], size);
 		n_calls++;
 	}
-	assert_int_equal(n_calls, ARRAY_SIZE(names));
+	assert_int_equal(n_calls, n_names);
 	assert_int_equal(lua_name_read(&script->memory, &caller, 1, (char[1]){}, &n_calls),
 			 -EBADMSG);
+}
+
+static void check_names(const struct script *script)
+{
+	static const char *const of_caller[] = { "upvalue",  "global", "upvalue", "field", "method",
+						 "variable", "",       "global",  "",      "" };
+	static const char *const of_first[] = { "global" }, *const of_many[] = { "" };
+
+	expect_names(script, "caller", of_caller, ARRAY_SIZE(of_caller));
+	expect_names(script, "first", of_first, ARRAY_SIZE(of_first));
+	expect_names(script, "many", of_many, ARRAY_SIZE(of_many));
 }
 
 static void functions_have_the_names_that_calls_have_for_them(void **state)
