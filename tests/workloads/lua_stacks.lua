@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Lua with known stacks, 5.1 to 5.4. Arguments: what runs, and a file; the program ends when the file exists.
+-- Lua with known stacks, 5.1 to 5.4. Argument: FILE. In turn it runs
 --
 --   shares   sixty, thirty and ten use these shares of the time
 --   calls    50 levels of recursion, and functions that functions in C call: pcall, table.sort, string.gsub, metamethods,
---            iterators; coroutines, that yield below pcall too; string.rep, a function in C
+--            iterators; coroutines, that yield below pcall too; string.find, a function in C
 --   short    a comparison of table.sort that is so short that many samples are between its calls
 --
--- At its end a program writes to FILE.times the CPU time of each part that it has measured.
-local program, end_file = ...
+-- until FILE.end exists. Then it writes to FILE.times the CPU time of each part of calls() since FILE.begin exists.
+local path = ...
 local times = {}
 
 -- All time is used here.
@@ -21,8 +21,8 @@ local function spin(rounds)
 	return x
 end
 
-local function has_ended()
-	local file = io.open(end_file)
+local function exists(name)
+	local file = io.open(name)
 	if file then
 		file:close()
 	end
@@ -51,16 +51,12 @@ function ten()
 	spin(100)
 end
 
-local programs = {}
-
-local function call_sixty() sixty() return true end
-local function call_thirty() thirty() return true end
-local function call_ten() ten() return true end
-
-function programs.shares()
-	measured("sixty", call_sixty)
-	measured("thirty", call_thirty)
-	measured("ten", call_ten)
+local function shares()
+	for _ = 1, 4 do
+		sixty()
+		thirty()
+		ten()
+	end
 end
 
 local shop = {}
@@ -187,7 +183,7 @@ end
 local text = string.rep("abcdefgh", 4000)
 
 local function in_c()
-	for _ = 1, 8 do
+	for _ = 1, 2 do
 		string.find(text, "h+x")
 	end
 	return true
@@ -198,27 +194,31 @@ local parts = {
 	iterates = iterates, resumes = resumes, yields_in_pcall = yields_in_pcall, nested = nested, in_c = in_c,
 }
 
-function programs.calls()
+local function calls()
 	for name, part in pairs(parts) do
 		measured(name, part)
 	end
 end
 
-function programs.short()
+local function short()
 	local items = {}
-	for i = 1, 2000 do
+	for i = 1, 1000 do
 		items[i] = i * 7919 % 2003
 	end
 	table.sort(items, function(a, b) return a < b end)
 end
 
-local run = programs[program]
-while not has_ended() do
-	for _ = 1, 20 do
-		run()
+local has_begun = false
+repeat
+	if not has_begun and exists(path .. ".begin") then
+		has_begun = true
+		times = {}
 	end
-end
-local file = assert(io.open(end_file .. ".times", "w"))
+	shares()
+	calls()
+	short()
+until exists(path .. ".end")
+local file = assert(io.open(path .. ".times", "w"))
 for name, time in pairs(times) do
 	file:write(name, " ", time * 1000, "\n")
 end
