@@ -371,6 +371,8 @@ __verified_alone int lua_walk(struct sample *sample)
 	walk->at = 0;
 	walk->call = 0;
 	walk->address = 0;
+	walk->is_fresh = false;
+	walk->ends_call = false;
 	walk->is_whole = false;
 	begin_list(sample);
 	bpf_loop(LUA_MAX_LOOPS * LUA_SAVED_WORDS, look_at_lua_register, &sample, 0);
