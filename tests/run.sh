@@ -82,7 +82,7 @@ show_tail() {
 assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
 # execute NAME LIMIT_S COMMAND...: runs a test. Writes its log, and its exit status and duration to a file beside the log. In a
-# session of its own, so that the scheduler gives tests on one CPU equal parts, however many processes a test has.
+# separate session, so that the scheduler gives tests that share a CPU equal parts, however many processes each has.
 execute() {
 	local name=$1 limit=$2 log started=$SECONDS status=0
 	shift 2

@@ -6,6 +6,7 @@
  */
 
 #include "common/log.h"
+#include "common/thread.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 
 /* Files that one transaction takes from the table. Each transaction makes caches look again. */
@@ -121,7 +122,7 @@ void debuginfo_backfill_start(struct debuginfo_store *store)
 
 	r = read_files(store, &first);
 	if (r == 0 && first.n_files > 0)
-		r = -pthread_create(&store->backfill, NULL, work, store);
+		r = thread_start("hearth-hash", work, store, &store->backfill);
 	if (r < 0)
 		warn(store, r);
 	else

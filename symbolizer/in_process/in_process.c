@@ -3,9 +3,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/condition.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "symbolizer/in_process/fill.h"
 #include "symbolizer/in_process/schedule.h"
 
@@ -199,15 +200,12 @@ static int run_round(struct in_process *self)
 /* False: the thread is to end. */
 static bool wait_for_round(struct in_process *self, uint64_t wait_ns)
 {
-	struct timespec at;
+	const uint64_t deadline_ns = clock_monotonic_ns(&system_clock) + wait_ns;
 	bool stops;
-	int r = 0;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_sec += (time_t)(wait_ns / NSEC_PER_SEC);
 	(void)pthread_mutex_lock(&self->lock);
-	while (!self->stops && r == 0)
-		r = pthread_cond_timedwait(&self->changed, &self->lock, &at);
+	while (!self->stops && condition_wait_until(&self->changed, &self->lock, deadline_ns))
+		;
 	stops = self->stops;
 	(void)pthread_mutex_unlock(&self->lock);
 	return !stops;
@@ -230,7 +228,6 @@ int in_process_start(const struct in_process_options *options, struct in_process
 {
 	scoped(in_process_freep) struct in_process *self = calloc(1, sizeof(*self));
 	struct clickhouse_options server = options->server;
-	pthread_condattr_t attributes;
 	int r;
 
 	if (!self)
@@ -238,15 +235,12 @@ int in_process_start(const struct in_process_options *options, struct in_process
 	self->options = *options;
 	self->options.server = (struct clickhouse_options){}; /* the client has copied it */
 	(void)pthread_mutex_init(&self->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&self->changed, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	condition_init(&self->changed);
 	server.cancel = &self->cancel;
 	r = clickhouse_client_new(&server, &self->client);
 	if (r < 0)
 		return r;
-	r = -pthread_create(&self->thread, NULL, work, self);
+	r = thread_start("hearth-fill", work, self, &self->thread);
 	if (r < 0)
 		return r;
 	self->has_thread = true;
